@@ -1,0 +1,53 @@
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m coverage run -m pytest
+
+.PHONY: help setup demo test test-unit test-spark lint format lock bench clean
+
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: .venv/.ready ## Make .venv from the lock; find or install a Java.
+
+.venv/.ready: requirements.lock requirements-java.lock pyproject.toml tools/setup.sh
+	@tools/setup.sh
+
+demo: setup ## Make an ill table, cure it, check that no row changed.
+	@$(BIN)/neve demo
+
+test: setup ## All tests: first those without a JVM, then those on Spark.
+	@rm -f .coverage .coverage.*
+	$(PYTEST) tests/unit
+	$(PYTEST) tests/spark
+	@$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --fail-under=80
+	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
+
+test-unit: setup ## Tests that need no JVM.
+	$(BIN)/python -m pytest tests/unit
+
+test-spark: setup ## Tests on one local Spark session.
+	$(BIN)/python -m pytest tests/spark
+
+lint: setup ## Style, types, layers.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Put every file into the house style.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## Resolve the dependencies anew into the lock files.
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+	uv pip compile --group java --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
+
+bench: setup ## Measure planning and cold start.
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/cold_start.py
+
+clean: ## Remove what the targets above made here (not the cache of jars).
+	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis

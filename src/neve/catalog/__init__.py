@@ -1,0 +1,3 @@
+"""Reads catalogs and table metadata. The only folder that imports pyiceberg."""
+
+from __future__ import annotations

@@ -1,0 +1,144 @@
+"""Catalogs by name, opened when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+from pyiceberg.utils.config import Config
+
+from neve.catalog.errors import catalog_errors, table_errors
+from neve.model.errors import CatalogError, ConfigError
+from neve.model.table import TableRef, parse_table_ref
+
+GLOB_CHARACTERS = "*?["
+
+
+class Catalogs:
+    """The configured catalogs, with those of ~/.pyiceberg.yaml behind them."""
+
+    def __init__(
+        self, configured: Mapping[str, Mapping[str, str]], default: str | None = None
+    ) -> None:
+        self._properties = {name: dict(properties) for name, properties in configured.items()}
+        for name, properties in _fallback_catalogs().items():
+            self._properties.setdefault(name, properties)
+        if not self._properties:
+            raise ConfigError(
+                "No catalog is configured.",
+                next_step="Add one under catalogs: in neve.yaml, or to ~/.pyiceberg.yaml.",
+            )
+        self._default = default or next(iter(self._properties))
+        if self._default not in self._properties:
+            raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
+        self._open: dict[str, Catalog] = {}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._properties)
+
+    @property
+    def default(self) -> str:
+        return self._default
+
+    def properties(self, name: str) -> dict[str, str]:
+        """The catalog's properties as pyiceberg takes them."""
+        return dict(self._properties[name])
+
+    def parse(self, text: str) -> TableRef:
+        """A table by the name that a user wrote."""
+        return parse_table_ref(text, default_catalog=self._default, catalogs=self._properties)
+
+    def catalog(self, name: str) -> Catalog:
+        """The opened catalog."""
+        if name not in self._open:
+            properties = pyiceberg_properties(self._properties[name])
+            _require_existing_sqlite(name, properties.get("uri", ""))
+            with catalog_errors(name):
+                self._open[name] = load_catalog(name, **properties)
+        return self._open[name]
+
+    def load(self, table: TableRef) -> Table:
+        """The table as it is now."""
+        with table_errors(table):
+            return self.catalog(table.catalog).load_table((*table.namespace, table.name))
+
+    def tables(self, pattern: str = "*") -> list[TableRef]:
+        """Tables whose full name, or name in the default catalog, matches the glob."""
+        if not any(character in pattern for character in GLOB_CHARACTERS):
+            return [self.parse(pattern)]
+        found = [table for name in self._matching_catalogs(pattern) for table in self._list(name)]
+        return sorted(table for table in found if self._matches(table, pattern))
+
+    def namespaces(self, name: str) -> list[tuple[str, ...]]:
+        """The top-level namespaces of a catalog."""
+        catalog = self.catalog(name)
+        with catalog_errors(name):
+            return [tuple(namespace) for namespace in catalog.list_namespaces()]
+
+    def _matching_catalogs(self, pattern: str) -> list[str]:
+        """Do not ask catalogs that the pattern excludes: they may be down, and they take time."""
+        first, dot, _ = pattern.partition(".")
+        if dot and first in self._properties:
+            return [first]
+        return self.names
+
+    def _matches(self, table: TableRef, pattern: str) -> bool:
+        full = ".".join((table.catalog, *table.namespace, table.name))
+        if fnmatchcase(full, pattern):
+            return True
+        return table.catalog == self._default and fnmatchcase(
+            full.removeprefix(f"{table.catalog}."), pattern
+        )
+
+    def _list(self, name: str) -> list[TableRef]:
+        catalog = self.catalog(name)
+        with catalog_errors(name):
+            found: list[TableRef] = []
+            pending = list(catalog.list_namespaces())
+            seen: set[tuple[str, ...]] = set()
+            while pending:
+                namespace = tuple(pending.pop())
+                if namespace in seen:
+                    continue
+                seen.add(namespace)
+                found += [
+                    TableRef(name, tuple(identifier[:-1]), identifier[-1])
+                    for identifier in catalog.list_tables(namespace)
+                ]
+                pending += catalog.list_namespaces(namespace)
+            return found
+
+
+def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """`nessie` is a REST catalog for pyiceberg; everything else is pyiceberg's own."""
+    result = dict(properties)
+    if result.get("type") == "nessie":
+        result["type"] = "rest"
+        uri = result.get("uri", "").rstrip("/")
+        result["uri"] = uri if "/iceberg" in uri else f"{uri}/iceberg"
+    return result
+
+
+def _fallback_catalogs() -> dict[str, dict[str, str]]:
+    found = Config().config.get("catalog") or {}
+    assert isinstance(found, dict)
+    return {
+        str(name): {str(key): str(value) for key, value in properties.items()}
+        for name, properties in found.items()
+        if isinstance(properties, dict)
+    }
+
+
+def _require_existing_sqlite(name: str, uri: str) -> None:
+    """Looking at a catalog must not create one."""
+    path = uri.removeprefix("sqlite:///").partition("?")[0]
+    if uri.startswith("sqlite:///") and path and not Path(path).exists():
+        raise CatalogError(
+            f"Catalog {name} has no database yet: {path} does not exist.",
+            next_step="Run `neve demo` for a first table, "
+            f"or point catalogs.{name}.uri in neve.yaml to your catalog.",
+        )

@@ -1,0 +1,201 @@
+"""Manifest entries, read with only the fields that a survey needs.
+
+Column statistics are most of a manifest's bytes and nearly all of the time to decode it, so they
+are read only where a filter asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.avro.decoder import new_decoder
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.avro.resolver import ReadSchemaResolver, SchemaPartnerAccessor
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.schema import Schema, visit_with_partner
+from pyiceberg.typedef import Record
+from pyiceberg.types import (
+    BinaryType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
+
+STATUS_ADDED, STATUS_DELETED = 1, 2
+CONTENT_DATA, CONTENT_POSITION_DELETES, CONTENT_EQUALITY_DELETES = 0, 1, 2
+#: The reserved column of position delete files that holds the data file's path.
+DELETE_FILE_PATH_FIELD_ID = 2147483546
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Column statistics of one file, with the attribute names that pyiceberg's evaluators use."""
+
+    record_count: int
+    value_counts: dict[int, int]
+    null_value_counts: dict[int, int]
+    nan_value_counts: dict[int, int]
+    lower_bounds: dict[int, bytes]
+    upper_bounds: dict[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One live file of a manifest, with what it inherits from the manifest filled in."""
+
+    spec_id: int
+    snapshot_id: int | None
+    data_sequence_number: int
+    content: int
+    path: str
+    format: str
+    partition: Record
+    record_count: int
+    size_bytes: int
+    encrypted: bool
+    row_groups: int | None
+    sort_order_id: int | None
+    referenced_path: str | None
+    metrics: Metrics | None
+
+
+def _map(field_id: int, name: str, key_id: int, value_id: int, value: Any) -> NestedField:
+    of = MapType(key_id, IntegerType(), value_id, value, value_required=True)
+    return NestedField(field_id, name, of, required=False)
+
+
+_BOUNDS = (
+    _map(125, "lower_bounds", 126, 127, BinaryType()),
+    _map(128, "upper_bounds", 129, 130, BinaryType()),
+)
+_COUNTS = (
+    _map(109, "value_counts", 119, 120, LongType()),
+    _map(110, "null_value_counts", 121, 122, LongType()),
+    _map(137, "nan_value_counts", 138, 139, LongType()),
+)
+
+
+def _read_schema(*extra: NestedField) -> Schema:
+    data_file = StructType(
+        NestedField(134, "content", IntegerType(), required=False),
+        NestedField(100, "file_path", StringType(), required=True),
+        NestedField(101, "file_format", StringType(), required=True),
+        # An empty struct stands for the fields that the manifest's own spec has.
+        NestedField(102, "partition", StructType(), required=True),
+        NestedField(103, "record_count", LongType(), required=True),
+        NestedField(104, "file_size_in_bytes", LongType(), required=True),
+        NestedField(131, "key_metadata", BinaryType(), required=False),
+        NestedField(
+            132, "split_offsets", ListType(133, LongType(), element_required=True), required=False
+        ),
+        NestedField(140, "sort_order_id", IntegerType(), required=False),
+        NestedField(143, "referenced_data_file", StringType(), required=False),
+        *extra,
+    )
+    return Schema(
+        NestedField(0, "status", IntegerType(), required=True),
+        NestedField(1, "snapshot_id", LongType(), required=False),
+        NestedField(3, "sequence_number", LongType(), required=False),
+        NestedField(2, "data_file", data_file, required=True),
+    )
+
+
+_LEAN = _read_schema()
+_WITH_BOUNDS = _read_schema(*_BOUNDS)
+_WITH_METRICS = _read_schema(*_BOUNDS, *_COUNTS)
+
+
+class _SkippingAccessor(SchemaPartnerAccessor):
+    """Lets a read schema leave out maps and lists; pyiceberg's own accessor insists on them."""
+
+    def list_element_partner(self, partner_list: Any) -> Any:
+        return partner_list and super().list_element_partner(partner_list)
+
+    def map_key_partner(self, partner_map: Any) -> Any:
+        return partner_map and super().map_key_partner(partner_map)
+
+    def map_value_partner(self, partner_map: Any) -> Any:
+        return partner_map and super().map_value_partner(partner_map)
+
+
+def _resolve(written: Schema, wanted: Any) -> Any:
+    return visit_with_partner(written, wanted, ReadSchemaResolver(), _SkippingAccessor())
+
+
+class _ProjectedAvroFile(AvroFile[Record]):
+    """An Avro file of which only the fields of the read schema are decoded."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> _ProjectedAvroFile:
+        with self.input_file.open() as stream:
+            self.decoder = new_decoder(stream.read())
+        self.header = self._read_header()
+        self.schema = self.header.get_schema()
+        self.reader = _resolve(self.schema, self.read_schema)
+        return self
+
+
+def read_entries(io: FileIO, manifest: ManifestFile, *, with_metrics: bool) -> Iterator[Entry]:
+    """The live entries of one manifest."""
+    is_deletes = manifest.content == ManifestContent.DELETES
+    schema = _WITH_METRICS if with_metrics else _WITH_BOUNDS if is_deletes else _LEAN
+    with _ProjectedAvroFile(io.new_input(manifest.manifest_path), schema) as reader:
+        for record in reader:
+            if record[0] != STATUS_DELETED:
+                yield _entry(record, manifest, with_metrics=with_metrics)
+
+
+def _entry(record: Record, manifest: ManifestFile, *, with_metrics: bool) -> Entry:
+    status, snapshot_id, sequence_number, file = (record[i] for i in range(4))
+    if snapshot_id is None:
+        snapshot_id = manifest.added_snapshot_id
+    if sequence_number is None:
+        # Version 1 has no sequence numbers: all files count as equally old.
+        inherits = manifest.sequence_number if status == STATUS_ADDED else 0
+        sequence_number = inherits or 0
+    bounds = (file[10], file[11]) if len(file) > 10 else (None, None)
+    return Entry(
+        spec_id=manifest.partition_spec_id,
+        snapshot_id=snapshot_id,
+        data_sequence_number=sequence_number,
+        content=file[0] or CONTENT_DATA,
+        path=file[1],
+        format=str(file[2]).upper(),
+        partition=file[3],
+        record_count=file[4],
+        size_bytes=file[5],
+        encrypted=file[6] is not None,
+        row_groups=len(file[7]) if file[7] else None,
+        sort_order_id=file[8],
+        referenced_path=file[9] or _single_path(file[0], *bounds),
+        metrics=_metrics(file) if with_metrics else None,
+    )
+
+
+def _single_path(
+    content: int | None, lower: dict[int, bytes] | None, upper: dict[int, bytes] | None
+) -> str | None:
+    """The one data file of a position delete file: its path column's bounds are then equal."""
+    if content != CONTENT_POSITION_DELETES or not lower or not upper:
+        return None
+    first, last = lower.get(DELETE_FILE_PATH_FIELD_ID), upper.get(DELETE_FILE_PATH_FIELD_ID)
+    return first.decode() if first is not None and first == last else None
+
+
+def _metrics(file: Record) -> Metrics:
+    return Metrics(
+        record_count=file[4],
+        lower_bounds=file[10] or {},
+        upper_bounds=file[11] or {},
+        value_counts=file[12] or {},
+        null_value_counts=file[13] or {},
+        nan_value_counts=file[14] or {},
+    )

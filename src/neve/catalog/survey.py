@@ -1,0 +1,204 @@
+"""Survey: a table's metadata becomes facts. No data file is opened, no JVM is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.typedef import Record
+from pyiceberg.types import IcebergType
+
+from neve.catalog.errors import table_errors
+from neve.catalog.filters import FileSelector
+from neve.catalog.manifests import (
+    CONTENT_DATA,
+    CONTENT_EQUALITY_DELETES,
+    Entry,
+    read_entries,
+)
+from neve.model.facts import (
+    ColumnFacts,
+    DataFileFacts,
+    DeleteFileFacts,
+    DeleteKind,
+    PartitionField,
+    PartitionKey,
+    RefFacts,
+    SnapshotFacts,
+    SpecFacts,
+    TableFacts,
+)
+from neve.model.predicate import Predicate
+from neve.model.table import TableRef
+
+
+def survey(
+    table: TableRef,
+    loaded: Table,
+    *,
+    now: datetime,
+    predicate: Predicate | None = None,
+    where: str | None = None,
+    snapshot_id: int | None = None,
+) -> TableFacts:
+    """All facts about a table at one snapshot, the current one unless told otherwise."""
+    with table_errors(table):
+        return _survey(table, loaded, now, predicate, where, snapshot_id)
+
+
+def _survey(
+    table: TableRef,
+    loaded: Table,
+    now: datetime,
+    predicate: Predicate | None,
+    where: str | None,
+    snapshot_id: int | None,
+) -> TableFacts:
+    metadata = loaded.metadata
+    selector = FileSelector(predicate, metadata)
+    snapshot = (
+        loaded.snapshot_by_id(snapshot_id) if snapshot_id is not None else loaded.current_snapshot()
+    )
+    data_files: list[DataFileFacts] = []
+    delete_files: list[DeleteFileFacts] = []
+    manifests = snapshot.manifests(loaded.io) if snapshot else []
+    for manifest in manifests:
+        entries = read_entries(loaded.io, manifest, with_metrics=not selector.selects_all)
+        _sort_entries(entries, selector, data_files, delete_files)
+    return TableFacts(
+        table=table,
+        table_uuid=str(metadata.table_uuid),
+        location=metadata.location,
+        format_version=metadata.format_version,
+        snapshot_id=snapshot.snapshot_id if snapshot else None,
+        surveyed_at=now,
+        current_spec_id=metadata.default_spec_id,
+        schema_id=metadata.current_schema_id,
+        columns=_columns(metadata.schema()),
+        specs=_specs(metadata),
+        sort_columns=_sort_columns(metadata),
+        sort_order_id=metadata.default_sort_order_id,
+        properties=dict(metadata.properties),
+        data_files=tuple(data_files),
+        delete_files=tuple(delete_files),
+        manifest_count=len(manifests),
+        snapshots=tuple(_snapshot(item) for item in metadata.snapshots),
+        refs=tuple(
+            RefFacts(name, ref.snapshot_id, str(ref.snapshot_ref_type.value), ref.max_ref_age_ms)
+            for name, ref in metadata.refs.items()
+        ),
+        where=where,
+        filter=selector.expression_json,
+    )
+
+
+def _sort_entries(
+    entries: Iterable[Entry],
+    selector: FileSelector,
+    data_files: list[DataFileFacts],
+    delete_files: list[DeleteFileFacts],
+) -> None:
+    partitions: dict[tuple[object, ...], PartitionKey] = {}
+    for entry in entries:
+        # Entries of one partition share one key object: memory for many files stays small.
+        values = _values(entry.partition)
+        key = partitions.setdefault(values, (entry.spec_id, values))
+        if entry.content == CONTENT_DATA:
+            data_files.append(_data_file(entry, key, selected=selector.selects(entry)))
+        else:
+            delete_files.append(_delete_file(entry, key))
+
+
+def _values(partition: Record) -> tuple[object, ...]:
+    return tuple(partition[position] for position in range(len(partition)))
+
+
+def _data_file(entry: Entry, key: PartitionKey, *, selected: bool) -> DataFileFacts:
+    return DataFileFacts(
+        path=entry.path,
+        format=entry.format,
+        partition=key,
+        size_bytes=entry.size_bytes,
+        record_count=entry.record_count,
+        data_sequence_number=entry.data_sequence_number,
+        added_snapshot_id=entry.snapshot_id,
+        row_groups=entry.row_groups,
+        sort_order_id=entry.sort_order_id,
+        encrypted=entry.encrypted,
+        selected=selected,
+    )
+
+
+def _delete_file(entry: Entry, key: PartitionKey) -> DeleteFileFacts:
+    if entry.content == CONTENT_EQUALITY_DELETES:
+        kind = DeleteKind.EQUALITY
+    elif entry.format == "PUFFIN":
+        kind = DeleteKind.DELETION_VECTOR
+    else:
+        kind = DeleteKind.POSITION
+    return DeleteFileFacts(
+        path=entry.path,
+        kind=kind,
+        partition=key,
+        size_bytes=entry.size_bytes,
+        record_count=entry.record_count,
+        data_sequence_number=entry.data_sequence_number,
+        referenced_path=entry.referenced_path,
+    )
+
+
+def _columns(schema: Schema) -> tuple[ColumnFacts, ...]:
+    return tuple(
+        ColumnFacts(field.field_id, field.name, str(field.field_type), field.required)
+        for field in schema.fields
+    )
+
+
+def _specs(metadata: TableMetadata) -> dict[int, SpecFacts]:
+    """Every spec of the table; the column of a field may be gone from the current schema."""
+    specs: dict[int, SpecFacts] = {}
+    for spec in metadata.partition_specs:
+        fields = []
+        for field in spec.fields:
+            source = _source_type(metadata, field.source_id)
+            fields.append(
+                PartitionField(
+                    name=field.name,
+                    transform=str(field.transform),
+                    source_column=metadata.schema().find_column_name(field.source_id),
+                    result_type=str(field.transform.result_type(source)) if source else "unknown",
+                )
+            )
+        specs[spec.spec_id] = SpecFacts(spec.spec_id, tuple(fields))
+    return specs
+
+
+def _source_type(metadata: TableMetadata, field_id: int) -> IcebergType | None:
+    for schema in (metadata.schema(), *reversed(metadata.schemas)):
+        if schema.find_column_name(field_id) is not None:
+            return schema.find_type(field_id)
+    return None
+
+
+def _sort_columns(metadata: TableMetadata) -> tuple[str, ...]:
+    order = metadata.sort_order_by_id(metadata.default_sort_order_id)
+    names = (
+        metadata.schema().find_column_name(field.source_id)
+        for field in (order.fields if order else ())
+    )
+    return tuple(name for name in names if name is not None)
+
+
+def _snapshot(snapshot: Snapshot) -> SnapshotFacts:
+    summary = snapshot.summary
+    return SnapshotFacts(
+        snapshot_id=snapshot.snapshot_id,
+        parent_id=snapshot.parent_snapshot_id,
+        committed_at=datetime.fromtimestamp(snapshot.timestamp_ms / 1000, tz=UTC),
+        operation=summary.operation.value if summary else "unknown",
+        summary=dict(summary.additional_properties) if summary else {},
+    )

@@ -1,0 +1,201 @@
+"""Commands that plan changes and make them: plan, apply, compact, rollback."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neve.app import App
+from neve.cli.context import (
+    EXIT_ERROR,
+    EXIT_OK,
+    EXIT_WORK_FOUND,
+    ConfigOption,
+    OutputOption,
+    application,
+    errors_explained,
+)
+from neve.cli.look import user_tables
+from neve.cli.output import Format, Output
+from neve.cli.render import render_outcome, render_plan
+from neve.documents import to_document
+from neve.model.errors import InputError, NeveError
+from neve.model.outcome import Outcome
+from neve.model.plan import Plan
+from neve.model.policy import Engine, Policy, Strategy
+from neve.model.sizes import parse_size
+from neve.model.table import TableRef
+from neve.planning.planner import PlanRequest
+from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
+from neve.service.rollback import RollbackTarget, roll_back
+
+WhereOption = Annotated[
+    str | None, typer.Option("--where", help="Only files that may hold matching rows.")
+]
+StrategyOption = Annotated[Strategy, typer.Option("--strategy", help="Which trouble to cure.")]
+SortOption = Annotated[
+    str | None, typer.Option("--sort-by", help="Columns for sort and zorder, comma-separated.")
+]
+TargetOption = Annotated[
+    str | None, typer.Option("--target-size", help="Size of the files to make, e.g. 128MB.")
+]
+CostOption = Annotated[
+    float | None, typer.Option("--max-cost", help="Budget in USD; the best gain per dollar first.")
+]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="Who rewrites the files.")]
+
+
+def _policy(app: App, target_size: str | None) -> Policy:
+    return app.settings.compaction.policy(parse_size(target_size) if target_size else None)
+
+
+def _request(strategy: Strategy, sort_by: str | None, max_cost: float | None) -> PlanRequest:
+    if max_cost is not None and not max_cost >= 0:
+        raise InputError("--max-cost must not be negative.", next_step="Give a number of USD.")
+    columns = tuple(part.strip() for part in (sort_by or "").split(",") if part.strip())
+    return PlanRequest(strategy, columns, max_cost)
+
+
+def plan(
+    patterns: Annotated[list[str], typer.Argument(help="Tables or globs.")],
+    where: WhereOption = None,
+    strategy: StrategyOption = Strategy.AUTO,
+    sort_by: SortOption = None,
+    target_size: TargetOption = None,
+    max_cost: CostOption = None,
+    engine: EngineOption = Engine.AUTO,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to a file.")] = None,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Say what would be done, why, and what it costs. Exit code 2 means there is work."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost)
+        tables = _matching(app, patterns)
+        plans = [
+            app.maintenance.plan(table, request, where=where, policy=policy) for table in tables
+        ]
+        if out is not None:
+            write_plan_file(out, plans)
+    printer.result(plan_document(plans), *(render_plan(item) for item in plans))
+    sys.exit(EXIT_WORK_FOUND if any(not item.is_empty for item in plans) else EXIT_OK)
+
+
+def _matching(app: App, patterns: list[str]) -> list[TableRef]:
+    found = {table: None for pattern in patterns for table in user_tables(app, pattern)}
+    if not found:
+        raise InputError(
+            f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
+        )
+    return list(found)
+
+
+def apply(
+    file: Annotated[Path, typer.Argument(help="A plan file of neve plan --out.")],
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Run exactly the plans of a file; a plan whose table has moved on is refused."""
+    printer = Output(output)
+    with errors_explained(printer):
+        plans = read_plan_file(file)
+    with application(printer, config) as app:
+        outcomes, refused = [], []
+        for item in plans:
+            try:
+                outcomes.append(_apply_one(app, item))
+            except NeveError as error:
+                # One table's trouble is its own: the others go on.
+                refused.append((item, error))
+    printer.result(
+        {
+            "outcomes": [to_document(outcome) for outcome in outcomes],
+            "refused": [
+                {"table": str(item.table), "type": type(why).__name__, "reason": why.message}
+                for item, why in refused
+            ],
+        },
+        *(render_outcome(outcome) for outcome in outcomes),
+    )
+    for _, refusal in refused:
+        Output(Format.TEXT).error(refusal)
+    failed = refused or any(not outcome.status.is_good for outcome in outcomes)
+    sys.exit(EXIT_ERROR if failed else EXIT_OK)
+
+
+def _apply_one(app: App, item: Plan) -> Outcome:
+    # The name is checked against this configuration before anything is touched.
+    app.catalogs.parse(str(item.table))
+    return app.maintenance.apply(item)
+
+
+def compact(
+    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    where: WhereOption = None,
+    strategy: StrategyOption = Strategy.AUTO,
+    sort_by: SortOption = None,
+    target_size: TargetOption = None,
+    max_cost: CostOption = None,
+    engine: EngineOption = Engine.AUTO,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Compact a table: plan, run, prove, remember."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost)
+        made = app.maintenance.plan(app.catalogs.parse(table), request, where=where, policy=policy)
+        outcome = None if dry_run else app.maintenance.apply(made)
+    if outcome is None:
+        printer.result(plan_document([made]), lambda: render_plan(made))
+        return
+    printer.result(to_document(outcome), lambda: render_outcome(outcome))
+    sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
+
+
+def rollback(
+    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    to_snapshot: Annotated[int | None, typer.Option(help="A snapshot id.")] = None,
+    to_time: Annotated[
+        str | None, typer.Option(help="The last snapshot at this moment (ISO 8601, UTC).")
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="Undo this job.")] = None,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Take a table back to an earlier snapshot."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        target = _rollback_target(to_snapshot, to_time, job)
+        outcome = roll_back(
+            app.maintenance,
+            app.catalogs.parse(table),
+            target,
+            undo_window_seconds=app.maintenance.policy.undo_window_seconds,
+        )
+    printer.result(to_document(outcome), lambda: render_outcome(outcome))
+
+
+def _rollback_target(
+    to_snapshot: int | None, to_time: str | None, job: str | None
+) -> RollbackTarget:
+    if sum(option is not None for option in (to_snapshot, to_time, job)) != 1:
+        raise InputError(
+            "Say where to go back to, in one way.",
+            next_step="Give one of --to-snapshot ID, --to-time TS or --job ID.",
+        )
+    if to_time is None:
+        return RollbackTarget(snapshot_id=to_snapshot, job_id=job)
+    try:
+        moment = datetime.fromisoformat(to_time)
+    except ValueError:
+        raise InputError(
+            f"{to_time!r} is not a time.", next_step="Write for example 2025-01-17T12:00:00Z."
+        ) from None
+    return RollbackTarget(time=moment if moment.tzinfo else moment.replace(tzinfo=UTC))

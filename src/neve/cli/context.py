@@ -1,0 +1,46 @@
+"""What every command has: its options, its output, and the application behind it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from neve.app import App, build_app
+from neve.cli.output import Format, Output
+from neve.model.errors import NeveError
+from neve.settings import load_settings
+
+EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
+
+OutputOption = Annotated[
+    Format, typer.Option("--output", "-o", help="text for people, json for programs.")
+]
+ConfigOption = Annotated[
+    str | None,
+    typer.Option("--config", "-c", help="The configuration file.", envvar="NEVE_CONFIG"),
+]
+
+
+@contextmanager
+def errors_explained(output: Output) -> Iterator[None]:
+    """Errors become one sentence and exit code 1."""
+    try:
+        yield
+    except NeveError as error:
+        output.error(error)
+        sys.exit(EXIT_ERROR)
+
+
+@contextmanager
+def application(output: Output, config: str | None) -> Iterator[App]:
+    """The configured application, stopped at the end, with errors explained."""
+    with errors_explained(output), output.working():
+        app = build_app(load_settings(config), output)
+        try:
+            yield app
+        finally:
+            app.stop()

@@ -1,0 +1,79 @@
+"""Commands that only look: tables, health, history. None of them starts a JVM."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from neve.app import App
+from neve.cli.context import ConfigOption, OutputOption, application
+from neve.cli.output import Format, Output
+from neve.cli.render import render_health, render_jobs, render_tables
+from neve.documents import to_document
+from neve.model.facts import TableFacts
+from neve.model.table import TableRef
+
+
+def user_tables(app: App, pattern: str) -> list[TableRef]:
+    """Tables that match; those whose names begin with an underscore are for machinery."""
+    found = app.catalogs.tables(pattern)
+    return [t for t in found if not t.name.startswith("_")] if "_" not in pattern else found
+
+
+def tables(
+    pattern: Annotated[str, typer.Argument(help="A glob such as 'lake.demo.*'.")] = "*",
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """List tables with their size."""
+    out = Output(output)
+    with application(out, config) as app:
+        facts = [app.maintenance.surveyor.survey(t) for t in user_tables(app, pattern)]
+    out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
+
+
+def _table_document(facts: TableFacts) -> dict[str, Any]:
+    return {
+        "table": str(facts.table),
+        "format_version": facts.format_version,
+        "snapshot_id": facts.snapshot_id,
+        "data_files": len(facts.data_files),
+        "delete_files": len(facts.delete_files),
+        "total_bytes": facts.total_bytes,
+        "records": facts.total_records,
+        "snapshots": len(facts.snapshots),
+        "refs": [to_document(ref) for ref in facts.refs],
+    }
+
+
+def health(
+    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Say how well a table is, and why."""
+    out = Output(output)
+    with application(out, config) as app:
+        judged = app.maintenance.health(app.catalogs.parse(table))
+    out.result(to_document(judged), lambda: render_health(judged))
+
+
+def history(
+    table: Annotated[str | None, typer.Argument(help="Only jobs of this table.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many jobs.")] = 20,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """List what was done, newest first."""
+    out = Output(output)
+    with application(out, config) as app:
+        ref = app.catalogs.parse(table) if table else None
+        jobs = app.store.jobs(ref, limit)
+    out.result([_job_document(to_document(job)) for job in jobs], lambda: render_jobs(jobs))
+
+
+def _job_document(job: dict[str, Any]) -> dict[str, Any]:
+    """The outcome is stored as text; a reader wants it as a document."""
+    return {**job, "outcome": json.loads(job["outcome"]) if job["outcome"] else None}

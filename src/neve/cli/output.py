@@ -1,0 +1,84 @@
+"""Everything that the command line says: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from neve.model.errors import NeveError
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Output:
+    """Results go to stdout; what is going on and what went wrong goes to stderr."""
+
+    def __init__(self, format: Format) -> None:
+        self.format = format
+        self._out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def result(self, document: Any, *render: RenderableType | Callable[[], RenderableType]) -> None:
+        """Print a result: the document as JSON, or its renderings."""
+        if self.format is Format.JSON:
+            sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+            return
+        for item in render:
+            self._out.print(item() if callable(item) else item)
+
+    def error(self, error: NeveError) -> None:
+        """One sentence, and what to do next."""
+        if self.format is Format.JSON:
+            body = {
+                "type": type(error).__name__,
+                "message": error.message,
+                "next_step": error.next_step,
+            }
+            sys.stdout.write(json.dumps({"error": body}, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+        self._err.print(f"[bold red]Error:[/] {_plain(error.message)}")
+        if error.next_step:
+            self._err.print(f"[dim]→[/] {_plain(error.next_step)}")
+
+    def __call__(self, message: str) -> None:
+        """Say what is going on, where a person is watching."""
+        if self._bar is not None and self._task is not None:
+            self._bar.reset(self._task, description=_plain(message), total=None)
+
+    def progress(self, done: int, total: int) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Show progress while the block runs; nothing where nobody is watching."""
+        if not self._err.is_terminal:
+            yield
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
+        with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True) as bar:
+            self._bar, self._task = bar, bar.add_task("Reading metadata …", total=None)
+            try:
+                yield
+            finally:
+                self._bar = self._task = None
+
+
+def _plain(text: str) -> str:
+    """Text whose brackets are no markup."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,196 @@
+"""Values as tables and sentences for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from neve.model.facts import TableFacts
+from neve.model.health import Health, Tier
+from neve.model.job import Job, JobState
+from neve.model.outcome import Outcome
+from neve.model.plan import Plan
+from neve.model.sizes import format_size
+
+TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
+STATE_COLOURS = {JobState.SUCCEEDED: "green", JobState.FAILED: "red", JobState.UNKNOWN: "yellow"}
+MAX_ROWS = 20
+
+
+def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+    """A plain table; columns of figures stand to the right."""
+    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
+    body = [[escape(cell) for cell in row] for row in rows]
+    for index, header in enumerate(headers):
+        cells = [row[index] for row in body]
+        is_figure = bool(cells) and all(cell[:1].isdigit() or cell[:1] in "$–-" for cell in cells)
+        table.add_column(header, justify="right" if is_figure else "left", overflow="fold")
+    for row in body:
+        table.add_row(*row)
+    return table
+
+
+def render_tables(facts: Sequence[TableFacts]) -> RenderableType:
+    rows = (
+        (
+            str(item.table),
+            str(len(item.data_files)),
+            str(len(item.delete_files)),
+            format_size(item.total_bytes),
+            f"{item.total_records:,}",
+            str(len(item.snapshots)),
+        )
+        for item in facts
+    )
+    return table_of(("table", "files", "deletes", "size", "records", "snapshots"), rows)
+
+
+def render_health(health: Health) -> RenderableType:
+    colour = TIER_COLOURS[health.tier]
+    parts = ", ".join(f"{name} {points:.0f}" for name, points in health.score_parts.items())
+    head = (
+        f"[bold]{escape(str(health.table))}[/]  [{colour}]{health.tier}[/]  "
+        f"score {health.score}/100 ({parts})"
+    )
+    cadence = "–" if health.commits_per_hour is None else f"{health.commits_per_hour:.1f}/h"
+    deletes = ", ".join(f"{count} {kind}" for kind, count in health.delete_files.items()) or "none"
+    facts = table_of(
+        ("files", "small", "average", "size", "records", "snapshots", "manifests", "commits"),
+        [
+            (
+                str(health.data_files),
+                str(health.small_files),
+                format_size(health.average_file_bytes),
+                format_size(health.total_bytes),
+                f"{health.records:,}",
+                str(health.snapshots),
+                str(health.manifests),
+                cadence,
+            )
+        ],
+    )
+    findings = [
+        f"[{TIER_COLOURS[finding.tier]}]●[/] {escape(finding.sentence)}"
+        + (f" [dim]→ {escape(finding.next_step)}[/]" if finding.next_step else "")
+        for finding in health.findings
+    ] or ["[green]●[/] Nothing is wrong with this table."]
+    return Group(
+        head,
+        facts,
+        f"delete files: {deletes}",
+        *findings,
+        _render_histogram(health),
+        _render_partitions(health),
+    )
+
+
+def _render_histogram(health: Health) -> RenderableType:
+    most = max((count for _, count in health.file_size_histogram), default=0)
+    rows = [
+        (label, str(count), "█" * round(24 * count / most) if most else "")
+        for label, count in health.file_size_histogram
+    ]
+    return table_of(("file size", "files", ""), rows)
+
+
+def _render_partitions(health: Health) -> RenderableType:
+    rows = [
+        (
+            part.name,
+            str(part.data_files),
+            str(part.small_files),
+            str(part.delete_files),
+            format_size(part.total_bytes),
+            f"{part.fragment_score:.2f}",
+            f"{part.small_file_score:.2f}",
+            f"{part.time_score:.2f}",
+            f"{part.total_score:.2f}",
+        )
+        for part in health.partitions[:MAX_ROWS]
+    ]
+    left = len(health.partitions) - len(rows)
+    headers = ("partition", "files", "small", "deletes", "size")
+    table = table_of((*headers, "fragment", "small-file", "time", "total"), rows)
+    return Group(table, f"… and {left} more partitions") if left > 0 else table
+
+
+def render_plan(plan: Plan) -> RenderableType:
+    head = f"[bold]{escape(str(plan.table))}[/]  {escape(plan.reason)}"
+    if plan.is_empty:
+        return head
+    rows = [
+        (
+            group.partition,
+            str(len(group.files)),
+            str(group.expected_output_files),
+            format_size(group.input_bytes),
+            str(group.engine),
+            f"${group.cost.usd.expected:.6f}",
+            group.rule,
+        )
+        for group in plan.groups[:MAX_ROWS]
+    ]
+    headers = ("partition", "files", "→", "size", "engine", "cost", "because")
+    seconds, usd = plan.cost.seconds, plan.cost.usd
+    lines: list[RenderableType] = [head, table_of(headers, rows)]
+    if (left := len(plan.groups) - len(rows)) > 0:
+        lines.append(f"… and {left} more groups")
+    lines.append(
+        f"cost ${usd.expected:.6f} (${usd.low:.6f}–${usd.high:.6f}), "
+        f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
+        f"gain {plan.gain:.0f} file opens per scan"
+    )
+    lines += [f"[dim]left alone: {escape(r.sentence)}[/]" for r in plan.reasons[:5]]
+    return Group(*lines)
+
+
+def render_outcome(outcome: Outcome) -> RenderableType:
+    colour = "green" if outcome.status.is_good else "red"
+    lines: list[RenderableType] = [
+        f"[{colour}]{outcome.status}[/]  [bold]{escape(str(outcome.table))}[/]  "
+        f"{escape(outcome.reason)}"
+    ]
+    stats = outcome.stats
+    if outcome.proof is not None:
+        lines.append(
+            table_of(
+                ("", "before", "after"),
+                [
+                    ("files", str(stats.files_before), str(stats.files_after)),
+                    ("bytes", format_size(stats.bytes_before), format_size(stats.bytes_after)),
+                ],
+            )
+        )
+        proof = outcome.proof
+        verdict = "holds" if proof.holds else "FAILED"
+        lines.append(
+            f"proof ({proof.level}) {verdict}: {proof.rows_in:,} rows in, "
+            f"{proof.rows_deleted:,} deleted, {proof.rows_out:,} out"
+        )
+    lines.append(
+        f"[dim]job {outcome.job_id}, {outcome.seconds:.1f} s, "
+        f"undo: neve rollback {escape(str(outcome.table))} --job {outcome.job_id}[/]"
+        if outcome.snapshot_after != outcome.snapshot_before
+        else f"[dim]job {outcome.job_id}[/]"
+    )
+    return Group(*lines)
+
+
+def render_jobs(jobs: Sequence[Job]) -> RenderableType:
+    if not jobs:
+        return "No jobs yet."
+    rows = [
+        (
+            job.job_id,
+            f"{job.created_at:%Y-%m-%d %H:%M:%S}",
+            str(job.table),
+            job.operation,
+            str(job.state),
+            job.reason,
+        )
+        for job in jobs
+    ]
+    return table_of(("job", "started", "table", "operation", "state", "what happened"), rows)

@@ -1,0 +1,76 @@
+"""Values as JSON documents, and back, checked against their types."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from neve.model.table import TableRef, split_name
+
+Value = TypeVar("Value")
+_TABLE_KEYS = {"catalog", "namespace", "name"}
+
+
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def _adapter(of: Any) -> TypeAdapter[Any]:
+    if of not in _adapters:
+        _adapters[of] = TypeAdapter(of)
+    return _adapters[of]
+
+
+def to_document(value: Any) -> Any:
+    """The value as plain JSON types; a table is written as its name."""
+    return _names_of_tables(_adapter(type(value)).dump_python(value, mode="json"))
+
+
+def to_text(value: Any) -> str:
+    """The value as JSON text that is the same for equal values."""
+    return canonical_text(to_document(value))
+
+
+def canonical_text(document: Any) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def from_document(of: type[Value], document: Any) -> Value:
+    """A value from plain JSON types; raises ValueError where they do not fit."""
+    value: Value = _adapter(of).validate_json(json.dumps(_tables_of_names(document)))
+    return value
+
+
+def from_text(of: type[Value], text: str) -> Value:
+    return from_document(of, json.loads(text))
+
+
+def _names_of_tables(document: Any) -> Any:
+    if isinstance(document, dict):
+        if document.keys() == _TABLE_KEYS:
+            return str(
+                TableRef(document["catalog"], tuple(document["namespace"]), document["name"])
+            )
+        return {key: _names_of_tables(item) for key, item in document.items()}
+    if isinstance(document, list):
+        return [_names_of_tables(item) for item in document]
+    return document
+
+
+def _tables_of_names(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {
+            key: _table_parts(item)
+            if key == "table" and isinstance(item, str)
+            else _tables_of_names(item)
+            for key, item in document.items()
+        }
+    if isinstance(document, list):
+        return [_tables_of_names(item) for item in document]
+    return document
+
+
+def _table_parts(name: str) -> dict[str, Any]:
+    catalog, *namespace, table = split_name(name)
+    return {"catalog": catalog, "namespace": namespace, "name": table}

@@ -1,0 +1,124 @@
+"""Every error that Neve raises on purpose, as one tree.
+
+NeveError
+├── ConfigError                a setting, a variable or a name in the configuration is wrong
+├── EnvironmentProblem         this machine lacks something: Java, jars, a writable folder
+├── InputError                 what the user asked for cannot be understood
+│   ├── FilterError            a predicate, with the position of the offending token
+│   └── PlanFileError          a plan file that is unreadable, edited by hand or of another version
+├── CatalogError               the catalog or the storage behind it did not answer as it should
+│   ├── TableNotFound
+│   └── TableUnreadable        metadata or manifests are missing or corrupt
+├── StoreError                 the state database cannot be read or written
+├── JobRefused                 the job may not run now
+│   ├── PlanStale              the table moved on since the plan was made
+│   ├── TableBusy              another job holds the table
+│   └── LeaseLost              this job lost its claim on the table and must not commit
+├── ExecutionError             the engine failed
+│   ├── CommitConflict         a concurrent writer won
+│   ├── CommitUnknown          the answer to a commit was lost
+│   └── ProofFailed            what was written is not what was there
+└── ParquetError               a Parquet file cannot be worked on
+    ├── ParquetCorrupt         its bytes contradict the format
+    └── ParquetUnsupported     it is sound, but not something that is spliced
+
+Catch NeveError at an edge (command line, API); catch a leaf where there is something better to do.
+A message is one sentence about what is wrong; `next_step` is one about what to do.
+"""
+
+from __future__ import annotations
+
+
+class NeveError(Exception):
+    """Something went wrong that Neve can explain."""
+
+    def __init__(self, message: str | None = None, *, next_step: str | None = None) -> None:
+        self.message = message or (self.__doc__ or type(self).__name__)
+        self.next_step = next_step
+        super().__init__(self.message)
+
+
+class ConfigError(NeveError):
+    """The configuration is wrong."""
+
+
+class EnvironmentProblem(NeveError):
+    """This machine lacks something that Neve needs."""
+
+
+class InputError(NeveError):
+    """The request cannot be understood."""
+
+
+class FilterError(InputError):
+    """The filter cannot be understood."""
+
+    def __init__(
+        self, message: str, *, position: int | None = None, next_step: str | None = None
+    ) -> None:
+        self.position = position
+        super().__init__(message, next_step=next_step)
+
+
+class PlanFileError(InputError):
+    """The plan file cannot be used."""
+
+
+class CatalogError(NeveError):
+    """The catalog did not answer as it should."""
+
+
+class TableNotFound(CatalogError):
+    """The table does not exist."""
+
+
+class TableUnreadable(CatalogError):
+    """The table's metadata cannot be read."""
+
+
+class StoreError(NeveError):
+    """The state database cannot be used."""
+
+
+class JobRefused(NeveError):
+    """The job may not run now."""
+
+
+class PlanStale(JobRefused):
+    """The table has changed since the plan was made."""
+
+
+class TableBusy(JobRefused):
+    """Another job is working on the table."""
+
+
+class LeaseLost(JobRefused):
+    """The job lost its claim on the table, so it must not commit."""
+
+
+class ExecutionError(NeveError):
+    """The engine failed."""
+
+
+class CommitConflict(ExecutionError):
+    """A concurrent writer changed what the job was rewriting."""
+
+
+class CommitUnknown(ExecutionError):
+    """The answer to the commit was lost; the snapshot log decides."""
+
+
+class ProofFailed(ExecutionError):
+    """The rewritten files do not hold the rows that they replace."""
+
+
+class ParquetError(NeveError):
+    """A Parquet file cannot be worked on."""
+
+
+class ParquetCorrupt(ParquetError):
+    """The file's bytes contradict the Parquet format."""
+
+
+class ParquetUnsupported(ParquetError):
+    """The file is sound, but row groups of its kind are not spliced."""

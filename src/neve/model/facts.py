@@ -1,0 +1,205 @@
+"""What one survey of a table read, at one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from neve.model.table import TableRef
+
+#: Properties that Neve sets on the snapshots it commits.
+JOB_ID_PROPERTY = "neve.job-id"
+PLAN_PROPERTY = "neve.plan"
+EPOCH_PROPERTY = "neve.epoch"
+TARGET_SIZE_PROPERTY = "neve.target-file-size-bytes"
+LAYOUT_PROPERTY = "neve.layout"
+
+#: One partition: the id of its spec, and its values in the order of the spec's fields.
+PartitionKey = tuple[int, tuple[object, ...]]
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DeleteKind(StrEnum):
+    """How a delete file says which rows are gone."""
+
+    POSITION = "position"
+    EQUALITY = "equality"
+    DELETION_VECTOR = "deletion_vector"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """One top-level column of the current schema."""
+
+    field_id: int
+    name: str
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One field of a partition spec, with the column that it is made from."""
+
+    name: str
+    transform: str
+    source_column: str | None
+    result_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFacts:
+    """One partition spec, current or past."""
+
+    spec_id: int
+    fields: tuple[PartitionField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileFacts:
+    """One live data file."""
+
+    path: str
+    format: str
+    partition: PartitionKey
+    size_bytes: int
+    record_count: int
+    data_sequence_number: int
+    added_snapshot_id: int | None
+    row_groups: int | None = None
+    sort_order_id: int | None = None
+    encrypted: bool = False
+    #: False where a filter of the survey excludes the file.
+    selected: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFileFacts:
+    """One live delete file or deletion vector."""
+
+    path: str
+    kind: DeleteKind
+    partition: PartitionKey
+    size_bytes: int
+    record_count: int
+    data_sequence_number: int
+    #: The one data file that it speaks of, where metadata tells.
+    referenced_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFacts:
+    """One snapshot in the table's log."""
+
+    snapshot_id: int
+    parent_id: int | None
+    committed_at: datetime
+    operation: str
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def job_id(self) -> str | None:
+        """The job that made this snapshot, if it was one of ours."""
+        return self.summary.get(JOB_ID_PROPERTY)
+
+
+@dataclass(frozen=True, slots=True)
+class RefFacts:
+    """One branch or tag."""
+
+    name: str
+    snapshot_id: int
+    kind: str
+    max_age_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """All that one survey read. Nothing in it comes from data files."""
+
+    table: TableRef
+    table_uuid: str
+    location: str
+    format_version: int
+    #: None for a table that was never written.
+    snapshot_id: int | None
+    surveyed_at: datetime
+    current_spec_id: int
+    schema_id: int
+    columns: tuple[ColumnFacts, ...]
+    specs: Mapping[int, SpecFacts]
+    sort_columns: tuple[str, ...]
+    sort_order_id: int
+    properties: Mapping[str, str]
+    data_files: tuple[DataFileFacts, ...] = ()
+    delete_files: tuple[DeleteFileFacts, ...] = ()
+    manifest_count: int = 0
+    snapshots: tuple[SnapshotFacts, ...] = ()
+    refs: tuple[RefFacts, ...] = ()
+    #: The filter that `DataFileFacts.selected` answers, as the user wrote it.
+    where: str | None = None
+    #: The same filter as Iceberg's expression JSON, with columns and types resolved.
+    filter: str | None = None
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.data_files)
+
+    @property
+    def total_records(self) -> int:
+        return sum(file.record_count for file in self.data_files)
+
+    def snapshot(self, snapshot_id: int | None) -> SnapshotFacts | None:
+        """The snapshot of that id, if the log still holds it."""
+        return next((s for s in self.snapshots if s.snapshot_id == snapshot_id), None)
+
+    def ancestry(self) -> list[SnapshotFacts]:
+        """The snapshots from the current one back to the oldest that is kept."""
+        by_id = {snapshot.snapshot_id: snapshot for snapshot in self.snapshots}
+        chain: list[SnapshotFacts] = []
+        current = self.snapshot_id
+        while current is not None and (snapshot := by_id.pop(current, None)) is not None:
+            chain.append(snapshot)
+            current = snapshot.parent_id
+        return chain
+
+    def partition_name(self, key: PartitionKey) -> str:
+        """A partition as people write it: `event_type=click/day=2025-01-17`."""
+        spec = self.specs[key[0]]
+        if not spec.fields:
+            return "(unpartitioned)"
+        values = (
+            f"{field.name}={display_value(field, value)}"
+            for field, value in zip(spec.fields, key[1], strict=True)
+        )
+        return "/".join(values)
+
+
+def display_value(field: PartitionField, value: object) -> str:
+    """A partition value for people: epoch numbers become dates."""
+    if value is None:
+        return "null"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _display_number(field, value)
+    return str(value)
+
+
+def _display_number(field: PartitionField, value: int) -> str:
+    if field.transform == "year":
+        return str(1970 + value)
+    if field.transform == "month":
+        return f"{1970 + value // 12}-{value % 12 + 1:02d}"
+    seconds_per_unit = {"day": 86400, "hour": 3600}.get(field.transform)
+    if field.result_type == "date":
+        seconds_per_unit = 86400
+    if seconds_per_unit is None:
+        return str(value)
+    try:
+        moment = EPOCH + timedelta(seconds=value * seconds_per_unit)
+    except OverflowError:
+        return str(value)
+    return f"{moment:%Y-%m-%d-%H}" if seconds_per_unit == 3600 else f"{moment:%Y-%m-%d}"

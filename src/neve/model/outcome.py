@@ -1,0 +1,113 @@
+"""What a run did, read back from the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from neve.model.plan import Cost
+from neve.model.table import TableRef
+
+
+class Status(StrEnum):
+    """How a run ended."""
+
+    SUCCEEDED = "succeeded"
+    NOTHING_TO_DO = "nothing_to_do"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_good(self) -> bool:
+        return self in (Status.SUCCEEDED, Status.NOTHING_TO_DO)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStats:
+    """The table before and after."""
+
+    files_before: int = 0
+    files_after: int = 0
+    files_compacted: int = 0
+    files_removed: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    bytes_saved: int = 0
+    snapshots_expired: int = 0
+    compaction_time_ms: float = 0.0
+    small_files_remaining: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProof:
+    """One partition's records before and after, and how many deletes may explain."""
+
+    partition: str
+    rows_in: int
+    rows_deleted: int
+    rows_out: int
+
+    @property
+    def holds(self) -> bool:
+        return self.rows_out == self.rows_in - self.rows_deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why the run is believed: rows out are rows in minus rows deleted, for each partition."""
+
+    level: str
+    rows_in: int
+    rows_deleted: int
+    rows_out: int
+    #: `metadata` counts come from manifests, `scan` counts from reading with deletes applied.
+    deletes_counted_by: str
+    partitions: tuple[PartitionProof, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return self.rows_out == self.rows_in - self.rows_deleted and all(
+            partition.holds for partition in self.partitions
+        )
+
+    def explain_failure(self) -> str:
+        """One sentence about the first partition that does not add up."""
+        for partition in self.partitions:
+            if not partition.holds:
+                return (
+                    f"Partition {partition.partition} held {partition.rows_in} rows, "
+                    f"{partition.rows_deleted} of them deleted, and now holds {partition.rows_out}."
+                )
+        return (
+            f"The rewritten partitions held {self.rows_in} rows, {self.rows_deleted} of them "
+            f"deleted, and now hold {self.rows_out}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one job."""
+
+    job_id: str
+    table: TableRef
+    operation: str
+    status: Status
+    reason: str
+    started_at: datetime
+    finished_at: datetime
+    engines: dict[str, int] = field(default_factory=dict)
+    stats: CompactionStats = field(default_factory=CompactionStats)
+    proof: Proof | None = None
+    snapshot_before: int | None = None
+    snapshot_after: int | None = None
+    snapshots_before: int = 0
+    snapshots_after: int = 0
+    estimated_cost: Cost | None = None
+    actual_usd: float | None = None
+    #: Bytes that the engine read, for learning rates.
+    bytes_rewritten: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return (self.finished_at - self.started_at).total_seconds()

@@ -1,0 +1,69 @@
+"""Which delete files apply to which data files, by Iceberg's rules on sequence numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, PartitionKey, SpecFacts
+
+
+@dataclass(frozen=True, slots=True)
+class FileDeletes:
+    """The deletes that a reader of one data file must apply."""
+
+    delete_files: int
+    #: Rows that deletion vectors take away: exact.
+    vector_records: int
+    #: True where position or equality delete files apply: only reading tells how many rows.
+    needs_scan: bool
+
+
+class DeleteIndex:
+    """Answers for each data file which deletes apply, in logarithmic time."""
+
+    def __init__(
+        self, delete_files: Iterable[DeleteFileFacts], specs: dict[int, SpecFacts]
+    ) -> None:
+        self._by_path: dict[str, list[DeleteFileFacts]] = defaultdict(list)
+        self._positions: dict[PartitionKey, list[int]] = defaultdict(list)
+        self._equalities: dict[PartitionKey, list[int]] = defaultdict(list)
+        self._global_equalities: list[int] = []
+        for delete in delete_files:
+            self._add(delete, is_global=not specs[delete.partition[0]].fields)
+
+    def _add(self, delete: DeleteFileFacts, *, is_global: bool) -> None:
+        sequence_number = delete.data_sequence_number
+        if delete.referenced_path is not None:
+            self._by_path[delete.referenced_path].append(delete)
+        elif delete.kind is not DeleteKind.EQUALITY:
+            insort(self._positions[delete.partition], sequence_number)
+        elif is_global:
+            insort(self._global_equalities, sequence_number)
+        else:
+            insort(self._equalities[delete.partition], sequence_number)
+
+    def applying_to(self, file: DataFileFacts) -> FileDeletes:
+        """Position deletes act on files as old as themselves, equality deletes on older ones."""
+        own = file.data_sequence_number
+        direct = [d for d in self._by_path.get(file.path, ()) if d.data_sequence_number >= own]
+        vectors = [d for d in direct if d.kind is DeleteKind.DELETION_VECTOR]
+        positions = self._positions.get(file.partition, [])
+        equalities = self._equalities.get(file.partition, [])
+        scanned = (
+            len(direct)
+            - len(vectors)
+            + len(positions)
+            - bisect_left(positions, own)
+            + len(equalities)
+            - bisect_right(equalities, own)
+            + len(self._global_equalities)
+            - bisect_right(self._global_equalities, own)
+        )
+        return FileDeletes(
+            delete_files=len(vectors) + scanned,
+            vector_records=min(file.record_count, sum(d.record_count for d in vectors)),
+            needs_scan=scanned > 0,
+        )

@@ -1,0 +1,260 @@
+"""Execute and record: run exactly one plan, prove it, remember it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale, ProofFailed
+from neve.model.facts import (
+    EPOCH_PROPERTY,
+    JOB_ID_PROPERTY,
+    LAYOUT_PROPERTY,
+    PLAN_PROPERTY,
+    TARGET_SIZE_PROPERTY,
+    SnapshotFacts,
+    TableFacts,
+)
+from neve.model.job import JobState
+from neve.model.outcome import CompactionStats, Outcome, Proof, Status
+from neve.model.plan import Plan, RewriteDataFiles
+from neve.planning.cost import actual_usd
+from neve.planning.health import count_small_files
+from neve.planning.proof import Change, find_change, merge_proofs, prove
+from neve.service.lease import HeldLease, hold_table
+from neve.service.recover import settle_unfinished
+from neve.service.world import World
+
+OPERATION = "rewrite_data_files"
+UNDO_TAG_PREFIX = "neve-undo-"
+#: Engines by which an output file can be made; those without work are shown as zero.
+ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a plan, from its claim on the table to its outcome."""
+
+    world: World
+    plan: Plan
+    job_id: str
+    held: HeldLease
+    before: TableFacts
+    started_at: datetime
+
+
+def apply_plan(world: World, plan: Plan) -> Outcome:
+    """Run the plan if the table is still as it was when the plan was made."""
+    job_id = str(uuid.uuid4())
+    refuse_if_stale(plan, world.surveyor.survey(plan.table))
+    with hold_table(world.store, job_id, plan.table, OPERATION, world.lease_seconds) as held:
+        started_at = world.clock()
+        before = world.surveyor.survey(plan.table)
+        run = Run(world, plan, job_id, held, before, started_at)
+        settle_unfinished(world.store, before)
+        try:
+            refuse_if_stale(plan, before)
+        except PlanStale as refusal:
+            world.store.finish(held.lease, _outcome(run, Status.FAILED, refusal.message))
+            raise
+        try:
+            outcome = _execute(run) if plan.steps else _nothing(run)
+        except NeveError as error:
+            # A commit may have landed before the error: reading the table will tell.
+            world.store.settle(job_id, JobState.UNKNOWN, error.message)
+            raise
+        outcome = _write_log(world, outcome)
+        world.store.finish(held.lease, outcome)
+    return outcome
+
+
+def _nothing(run: Run) -> Outcome:
+    return _outcome(run, Status.NOTHING_TO_DO, run.plan.reason)
+
+
+def refuse_if_stale(plan: Plan, facts: TableFacts) -> None:
+    """A plan holds for one snapshot of one table."""
+    if facts.table_uuid != plan.table_uuid:
+        raise PlanStale(
+            f"The plan was made for another table: {plan.table} was dropped and made anew since.",
+            next_step="Plan again.",
+        )
+    if facts.snapshot_id != plan.snapshot_id:
+        raise PlanStale(
+            f"Table {plan.table} has moved on from snapshot {plan.snapshot_id} "
+            f"to {facts.snapshot_id} since the plan was made.",
+            next_step="Plan again.",
+        )
+
+
+def _execute(run: Run) -> Outcome:
+    world, plan = run.world, run.plan
+    assert plan.snapshot_id is not None
+    tag = UNDO_TAG_PREFIX + run.job_id
+    run.held.enter(JobState.REWRITING)
+    world.engine.create_tag(
+        plan.table, plan.snapshot_id, tag, max_age_ms=plan.undo_window_seconds * 1000
+    )
+    failure = _run_steps(run)
+    run.held.enter(JobState.VERIFYING)
+    after = world.surveyor.survey(plan.table)
+    ours = [s for s in reversed(after.ancestry()) if s.job_id == run.job_id]
+    if not ours:
+        return _without_commit(run, after, tag, failure)
+    changes = [_change_of(run, snapshot) for snapshot in ours]
+    proof = _prove(run, changes)
+    if problem := _problem(run, after, changes, proof):
+        reason = f"{problem} {_take_back(run, after)}"
+        after = world.surveyor.survey(plan.table)
+        return _outcome(run, Status.FAILED, reason, after=after, changes=changes, proof=proof)
+    status, reason = Status.SUCCEEDED, _summary(changes)
+    if failure is not None:
+        status, reason = Status.FAILED, f"{failure.message} What was committed before stays."
+    return _outcome(run, status, reason, after=after, changes=changes, proof=proof)
+
+
+def _run_steps(run: Run) -> ExecutionError | None:
+    """Run the steps; an engine's error is kept, because the table decides what happened."""
+    for step in run.plan.steps:
+        run.held.check()
+        run.world.say(f"Compacting {len(step.groups)} file groups of {run.plan.table} …")
+        try:
+            run.world.engine.rewrite(run.plan.table, step, _properties(run, step), run.world.say)
+        except ExecutionError as error:
+            return error
+    return None
+
+
+def _properties(run: Run, step: RewriteDataFiles) -> dict[str, str]:
+    return {
+        JOB_ID_PROPERTY: run.job_id,
+        PLAN_PROPERTY: run.plan.plan_id,
+        EPOCH_PROPERTY: str(run.held.lease.epoch),
+        TARGET_SIZE_PROPERTY: str(run.plan.target_file_size_bytes),
+        LAYOUT_PROPERTY: step.layout,
+    }
+
+
+def _without_commit(
+    run: Run, after: TableFacts, tag: str, failure: ExecutionError | None
+) -> Outcome:
+    if isinstance(failure, CommitUnknown):
+        # It may still land: nothing is cleaned, and the next run settles it by reading.
+        return _outcome(run, Status.UNKNOWN, failure.message, after=after)
+    run.world.engine.remove_tag(run.plan.table, tag)
+    if failure is not None:
+        return _outcome(run, Status.FAILED, failure.message, after=after)
+    return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to rewrite.", after=after)
+
+
+def _change_of(run: Run, snapshot: SnapshotFacts) -> Change:
+    """What one of our snapshots changed, compared with the snapshot it was made on."""
+    surveyor, table = run.world.surveyor, run.plan.table
+    return find_change(
+        surveyor.survey(table, snapshot_id=snapshot.parent_id),
+        surveyor.survey(table, snapshot_id=snapshot.snapshot_id),
+    )
+
+
+def _prove(run: Run, changes: list[Change]) -> Proof:
+    proofs = []
+    for change in changes:
+        paths, before_id = change.paths_to_scan, change.before.snapshot_id
+        assert before_id is not None
+        live = run.world.engine.live_rows(run.plan.table, before_id, paths) if paths else {}
+        proofs.append(prove(change, live))
+    return merge_proofs(proofs)
+
+
+def _problem(run: Run, after: TableFacts, changes: list[Change], proof: Proof) -> str | None:
+    """What is wrong with the commit, if anything is."""
+    if not proof.holds:
+        return ProofFailed(proof.explain_failure()).message
+    if lost := [delete.path for change in changes for delete in change.lost_deletes]:
+        return f"Delete file {lost[0]} was dropped although it still applies."
+    if run.before.snapshot_id not in {s.snapshot_id for s in after.ancestry()}:
+        return f"Snapshot {run.before.snapshot_id} is no longer part of the table's history."
+    return None
+
+
+def _take_back(run: Run, after: TableFacts) -> str:
+    """Roll back, but only while nobody has committed on top of us."""
+    target = after.snapshot_id
+    for snapshot in after.ancestry():
+        if snapshot.job_id != run.job_id:
+            break
+        target = snapshot.parent_id
+    if target is None or target == after.snapshot_id:
+        return "Others have committed since, so it was not rolled back: use neve rollback."
+    run.held.check()
+    run.world.engine.roll_back(run.plan.table, target)
+    return f"The table was rolled back to snapshot {target}."
+
+
+def _summary(changes: list[Change]) -> str:
+    removed = sum(len(change.removed) for change in changes)
+    added = sum(len(change.added) for change in changes)
+    return f"{removed} files became {added}."
+
+
+def _outcome(
+    run: Run,
+    status: Status,
+    reason: str,
+    *,
+    after: TableFacts | None = None,
+    changes: list[Change] | None = None,
+    proof: Proof | None = None,
+) -> Outcome:
+    world, before = run.world, run.before
+    finished_at = world.clock()
+    seconds = (finished_at - run.started_at).total_seconds()
+    after = after or before
+    changes = changes or []
+    added = sum(len(change.added) for change in changes)
+    return Outcome(
+        job_id=run.job_id,
+        table=run.plan.table,
+        operation=OPERATION,
+        status=status,
+        reason=reason,
+        started_at=run.started_at,
+        finished_at=finished_at,
+        engines={name: added if name == "spark" else 0 for name in ENGINE_NAMES},
+        stats=_stats(run, after, changes, seconds),
+        proof=proof,
+        snapshot_before=before.snapshot_id,
+        snapshot_after=after.snapshot_id,
+        snapshots_before=len(before.snapshots),
+        snapshots_after=len(after.snapshots),
+        estimated_cost=run.plan.cost,
+        actual_usd=actual_usd(world.cost_model, run.plan.cost, seconds) if changes else 0.0,
+        bytes_rewritten=sum(f.size_bytes for change in changes for f in change.removed),
+    )
+
+
+def _stats(run: Run, after: TableFacts, changes: list[Change], seconds: float) -> CompactionStats:
+    before = run.before
+    return CompactionStats(
+        files_before=len(before.data_files),
+        files_after=len(after.data_files),
+        files_compacted=sum(len(change.removed) for change in changes),
+        files_removed=len(before.data_files) - len(after.data_files),
+        bytes_before=before.total_bytes,
+        bytes_after=after.total_bytes,
+        bytes_saved=before.total_bytes - after.total_bytes,
+        compaction_time_ms=round(seconds * 1000, 2),
+        small_files_remaining=count_small_files(after, run.plan.small_file_bytes),
+    )
+
+
+def _write_log(world: World, outcome: Outcome) -> Outcome:
+    """The log must not hide what happened: its failure is said, not raised."""
+    try:
+        world.engine.write_log(outcome)
+    except NeveError as error:
+        return replace(
+            outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"
+        )
+    return outcome

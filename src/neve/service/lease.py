@@ -1,0 +1,71 @@
+"""Holding a table while a job works on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from neve.model.errors import LeaseLost, StoreError
+from neve.model.job import JobState, Lease
+from neve.model.table import TableRef
+from neve.service.ports import JobStore
+
+
+class HeldLease:
+    """A lease that a thread keeps renewing, until it is lost or given back."""
+
+    def __init__(self, store: JobStore, lease: Lease, seconds: float) -> None:
+        self.lease = lease
+        self._store = store
+        self._seconds = seconds
+        self._stop = threading.Event()
+        self._lost: LeaseLost | None = None
+        self._thread = threading.Thread(target=self._keep, name="neve-lease", daemon=True)
+
+    def check(self) -> None:
+        """Raise where the lease is gone. Called before anything that cannot be taken back."""
+        if self._lost is None:
+            try:
+                self._store.renew(self.lease, self._seconds)
+            except LeaseLost as error:
+                self._lost = error
+        if self._lost is not None:
+            raise self._lost
+
+    def enter(self, state: JobState) -> None:
+        """Record where the job stands; needs the lease."""
+        self.check()
+        self._store.set_state(self.lease, state)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self._seconds / 3):
+            try:
+                self._store.renew(self.lease, self._seconds)
+            except LeaseLost as error:
+                self._lost = error
+                return
+            except StoreError:
+                # The store may come back before the lease is over; `check` decides.
+                continue
+
+
+@contextmanager
+def hold_table(
+    store: JobStore, job_id: str, table: TableRef, operation: str, seconds: float
+) -> Iterator[HeldLease]:
+    """Be the only writer of a table for the length of the block."""
+    held = HeldLease(store, store.claim(job_id, table, operation, seconds), seconds)
+    held.start()
+    try:
+        yield held
+    finally:
+        held.stop()
+        store.release(held.lease)

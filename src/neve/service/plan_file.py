@@ -1,0 +1,68 @@
+"""Plans on disk: readable JSON, sealed with a digest, refused when changed by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from neve.documents import canonical_text, from_document, to_document
+from neve.model.errors import InputError, PlanFileError
+from neve.model.plan import Plan
+
+FORMAT_VERSION = "1.0"
+
+
+def plan_document(plans: Sequence[Plan]) -> dict[str, Any]:
+    """The document of a plan file."""
+    body = {"format_version": FORMAT_VERSION, "plans": [to_document(plan) for plan in plans]}
+    return {**body, "digest": _digest(body)}
+
+
+def write_plan_file(path: Path, plans: Sequence[Plan]) -> None:
+    text = json.dumps(plan_document(plans), indent=2)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The plan cannot be written to {path}: {error.strerror}.") from error
+
+
+def read_plan_file(path: Path) -> list[Plan]:
+    """The plans of a file, if it is as Neve wrote it."""
+    document = _read(path)
+    if document.get("format_version") != FORMAT_VERSION:
+        raise PlanFileError(
+            f"{path} has the format version {document.get('format_version')!r}; "
+            f"this Neve reads {FORMAT_VERSION}.",
+            next_step="Plan again with this version.",
+        )
+    body = {key: value for key, value in document.items() if key != "digest"}
+    if document.get("digest") != _digest(body):
+        raise PlanFileError(
+            f"{path} was changed after the plan was made.",
+            next_step="Plan again: a plan is applied as it was made, or not at all.",
+        )
+    try:
+        return [from_document(Plan, plan) for plan in body["plans"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise PlanFileError(f"{path} is not a plan of this version of Neve.") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PlanFileError(f"The plan file {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise PlanFileError(
+            f"{path} is not JSON.", next_step="Make a plan with neve plan … --out plan.json."
+        ) from error
+    if not isinstance(document, dict):
+        raise PlanFileError(f"{path} is not a plan.")
+    return document
+
+
+def _digest(body: Any) -> str:
+    return "sha256:" + hashlib.sha256(canonical_text(body).encode()).hexdigest()

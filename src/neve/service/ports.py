@@ -1,0 +1,107 @@
+"""What the service needs from the world. Engines, catalogs and stores implement these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from neve.model.facts import TableFacts
+from neve.model.job import Job, JobState, Lease
+from neve.model.outcome import Outcome
+from neve.model.plan import RewriteDataFiles
+from neve.model.table import TableRef
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def __call__(self) -> datetime: ...
+
+
+class Reporter(Protocol):
+    """Tells the user what is going on."""
+
+    def __call__(self, message: str) -> None:
+        """Say what begins now."""
+        ...
+
+    def progress(self, done: int, total: int) -> None:
+        """Say how much of it is done."""
+        ...
+
+
+class Surveyor(Protocol):
+    """Reads table metadata."""
+
+    def tables(self, pattern: str) -> list[TableRef]: ...
+
+    def survey(
+        self, table: TableRef, *, where: str | None = None, snapshot_id: int | None = None
+    ) -> TableFacts: ...
+
+
+class Engine(Protocol):
+    """Changes tables."""
+
+    def rewrite(
+        self,
+        table: TableRef,
+        step: RewriteDataFiles,
+        properties: Mapping[str, str],
+        say: Reporter,
+    ) -> None: ...
+
+    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None: ...
+
+    def remove_tag(self, table: TableRef, name: str) -> None: ...
+
+    def roll_back(self, table: TableRef, snapshot_id: int) -> None: ...
+
+    def live_rows(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> dict[str, int]: ...
+
+    def write_log(self, outcome: Outcome) -> TableRef: ...
+
+
+class JobStore(Protocol):
+    """Remembers jobs and hands out leases. Every time in it is the store's own."""
+
+    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
+        """Begin a job as the only writer of the table, or raise TableBusy."""
+        ...
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        """Hold the table for longer, or raise LeaseLost."""
+        ...
+
+    def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
+        """Move the job on, or raise LeaseLost."""
+        ...
+
+    def finish(self, lease: Lease, outcome: Outcome) -> None:
+        """End the job with its outcome."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give the table free."""
+        ...
+
+    def settle(self, job_id: str, state: JobState, reason: str) -> None:
+        """Give a job that was left behind the state that the table shows."""
+        ...
+
+    def unfinished(self, table: TableRef) -> list[Job]:
+        """Jobs of the table that were left without an end, and are not running now."""
+        ...
+
+    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
+        """Jobs, newest first."""
+        ...
+
+    def job(self, job_id: str) -> Job | None: ...
+
+    def outcomes(self, limit: int = 200) -> list[Outcome]:
+        """Outcomes of finished jobs, newest first."""
+        ...

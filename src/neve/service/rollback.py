@@ -1,0 +1,155 @@
+"""Take a table back to an earlier snapshot, on purpose."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from neve.model.errors import ExecutionError, InputError, JobRefused, NeveError
+from neve.model.facts import SnapshotFacts, TableFacts
+from neve.model.job import JobState
+from neve.model.outcome import CompactionStats, Outcome, Status
+from neve.model.table import TableRef
+from neve.service.apply import UNDO_TAG_PREFIX
+from neve.service.lease import hold_table
+from neve.service.world import World
+
+OPERATION = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTarget:
+    """Where to go: one of the three is given."""
+
+    snapshot_id: int | None = None
+    time: datetime | None = None
+    job_id: str | None = None
+
+
+def roll_back(
+    world: World, table: TableRef, target: RollbackTarget, *, undo_window_seconds: int
+) -> Outcome:
+    """Make an earlier snapshot current. What is left behind stays tagged for the undo window."""
+    job_id = str(uuid.uuid4())
+    find_target(world.surveyor.survey(table), target)
+    with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
+        started_at = world.clock()
+        before = world.surveyor.survey(table)
+        try:
+            snapshot = find_target(before, target)
+            held.enter(JobState.COMMITTING)
+            assert before.snapshot_id is not None
+            world.engine.create_tag(
+                table,
+                before.snapshot_id,
+                UNDO_TAG_PREFIX + job_id,
+                max_age_ms=undo_window_seconds * 1000,
+            )
+            held.check()
+            world.engine.roll_back(table, snapshot.snapshot_id)
+        except NeveError as error:
+            world.store.settle(job_id, JobState.FAILED, error.message)
+            raise
+        after = world.surveyor.survey(table)
+        outcome = _outcome(world, job_id, started_at, before, after, snapshot)
+        world.engine.write_log(outcome)
+        world.store.finish(held.lease, outcome)
+    return outcome
+
+
+def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:
+    """The snapshot to go back to; refuses what is not an earlier state of the table."""
+    ancestry = facts.ancestry()
+    if not ancestry:
+        raise InputError(f"Table {facts.table} was never written, so it cannot be rolled back.")
+    if target.job_id is not None:
+        return _before_job(facts, ancestry, target.job_id)
+    if target.time is not None:
+        return _at_time(facts, ancestry, target.time)
+    found = next((s for s in ancestry if s.snapshot_id == target.snapshot_id), None)
+    if found is None:
+        raise InputError(
+            f"Snapshot {target.snapshot_id} is not in the history of table {facts.table}.",
+            next_step="Snapshots to go back to: "
+            + ", ".join(str(s.snapshot_id) for s in ancestry[1:11])
+            + ".",
+        )
+    return _not_current(facts, found)
+
+
+def _at_time(facts: TableFacts, ancestry: list[SnapshotFacts], time: datetime) -> SnapshotFacts:
+    found = next((s for s in ancestry if s.committed_at <= time), None)
+    if found is None:
+        raise InputError(
+            f"Table {facts.table} keeps no snapshot from {time.isoformat()} or before.",
+            next_step=f"Its oldest snapshot is from {ancestry[-1].committed_at.isoformat()}.",
+        )
+    return _not_current(facts, found)
+
+
+def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -> SnapshotFacts:
+    tag = next((ref for ref in facts.refs if ref.name == UNDO_TAG_PREFIX + job_id), None)
+    if tag is None:
+        raise InputError(
+            f"Table {facts.table} has no tag {UNDO_TAG_PREFIX}{job_id}: the job did not change "
+            "it, or its undo window is over.",
+            next_step=f"neve history {facts.table} lists the jobs.",
+        )
+    found = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
+    if found is None:
+        raise InputError(
+            f"The snapshot before job {job_id} is not in the current history of {facts.table}."
+        )
+    later = [s for s in ancestry[: ancestry.index(found)] if s.job_id != job_id]
+    if later:
+        raise JobRefused(
+            f"{len(later)} commits came after job {job_id}; rolling it back would drop them.",
+            next_step=f"If you mean it: neve rollback {facts.table} "
+            f"--to-snapshot {found.snapshot_id}",
+        )
+    return _not_current(facts, found)
+
+
+def _not_current(facts: TableFacts, snapshot: SnapshotFacts) -> SnapshotFacts:
+    if snapshot.snapshot_id == facts.snapshot_id:
+        raise InputError(
+            f"Snapshot {snapshot.snapshot_id} is the current one of table {facts.table} already."
+        )
+    return snapshot
+
+
+def _outcome(
+    world: World,
+    job_id: str,
+    started_at: datetime,
+    before: TableFacts,
+    after: TableFacts,
+    target: SnapshotFacts,
+) -> Outcome:
+    if after.snapshot_id != target.snapshot_id:
+        raise ExecutionError(
+            f"Table {before.table} is at snapshot {after.snapshot_id} after the rollback, "
+            f"not at {target.snapshot_id}: another writer committed at the same time."
+        )
+    left_behind = [s.snapshot_id for s in before.ancestry()]
+    left_behind = left_behind[: left_behind.index(target.snapshot_id)]
+    return Outcome(
+        job_id=job_id,
+        table=before.table,
+        operation=OPERATION,
+        status=Status.SUCCEEDED,
+        reason=f"Went back to snapshot {target.snapshot_id} and left {len(left_behind)} behind.",
+        started_at=started_at,
+        finished_at=world.clock(),
+        stats=CompactionStats(
+            files_before=len(before.data_files),
+            files_after=len(after.data_files),
+            bytes_before=before.total_bytes,
+            bytes_after=after.total_bytes,
+        ),
+        snapshot_before=before.snapshot_id,
+        snapshot_after=after.snapshot_id,
+        snapshots_before=len(before.snapshots),
+        snapshots_after=len(after.snapshots),
+    )

@@ -1,0 +1,27 @@
+"""The part of the service that the steps of a run need."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from neve.planning.cost import CostModel
+from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+
+
+class World(Protocol):
+    """Ports and settings of one deployment."""
+
+    @property
+    def surveyor(self) -> Surveyor: ...
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def store(self) -> JobStore: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def say(self) -> Reporter: ...
+    @property
+    def cost_model(self) -> CostModel: ...
+    @property
+    def lease_seconds(self) -> float: ...

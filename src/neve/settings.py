@@ -1,0 +1,275 @@
+"""Configuration: neve.yaml, the environment, then built-in defaults.
+
+The file is found by `--config`, by NEVE_CONFIG, or as ./neve.yaml. Values may hold ${VAR},
+${VAR:-default} and ${VAR:?message}. NEVE_SPARK__MASTER and the like override single values.
+Catalogs that the file does not name are looked up in ~/.pyiceberg.yaml.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from neve.model.errors import ConfigError, NeveError
+from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, Policy
+from neve.model.sizes import parse_size
+from neve.planning.cost import CostModel
+
+VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
+DEFAULT_CATALOG = "lake"
+EMBEDDED_CATALOG = {
+    "type": "sql",
+    "uri": "sqlite:///.neve/catalog.db",
+    "warehouse": ".neve/warehouse",
+}
+
+
+class Section(BaseModel):
+    """One section of the file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SparkSettings(Section):
+    """How the Spark session is made."""
+
+    master: str = "local[*]"
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _values_are_text(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {
+                key: str(item).lower() if isinstance(item, bool) else str(item)
+                for key, item in value.items()
+            }
+        return value
+
+
+class StateSettings(Section):
+    """Where jobs and outcomes are remembered."""
+
+    url: str = "sqlite:///.neve/state.db"
+    lease_seconds: int = Field(default=60, ge=5, le=3600)
+
+
+class CompactionSettings(Section):
+    """Targets and thresholds for every table, unless a call says otherwise."""
+
+    target_file_size: str | int = DEFAULT_TARGET_FILE_SIZE_BYTES
+    min_file_size_ratio: float = 0.75
+    min_input_files: int = 2
+    delete_file_ratio: float = 0.1
+    delete_record_ratio: float = 0.1
+    quiet_seconds: int = 3600
+    undo_window_days: float = Field(default=7.0, gt=0, le=3650)
+
+    def policy(self, target_file_size_bytes: int | None = None) -> Policy:
+        """These settings as a policy."""
+        target = target_file_size_bytes or parse_size(str(self.target_file_size))
+        return Policy(
+            target_file_size_bytes=target,
+            min_file_size_ratio=self.min_file_size_ratio,
+            min_input_files=self.min_input_files,
+            delete_file_ratio=self.delete_file_ratio,
+            delete_record_ratio=self.delete_record_ratio,
+            quiet_seconds=self.quiet_seconds,
+            undo_window_seconds=int(self.undo_window_days * 86400),
+        )
+
+
+class CostSettings(Section):
+    """Prices of the cost model."""
+
+    get_usd_per_1000: float = Field(default=CostModel().get_usd_per_1000, ge=0)
+    put_usd_per_1000: float = Field(default=CostModel().put_usd_per_1000, ge=0)
+    compute_usd_per_gb_second: float = Field(default=CostModel().compute_usd_per_gb_second, ge=0)
+    memory_gb: float = Field(default=CostModel().memory_gb, gt=0)
+
+    def model(self) -> CostModel:
+        return CostModel(**self.model_dump())
+
+
+class Settings(BaseSettings):
+    """All of neve.yaml."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix="NEVE_", env_nested_delimiter="__"
+    )
+
+    catalogs: dict[str, dict[str, str]] = Field(default_factory=dict)
+    default_catalog: str | None = None
+    spark: SparkSettings = SparkSettings()
+    state: StateSettings = StateSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    cost: CostSettings = CostSettings()
+
+    @field_validator("catalogs", mode="before")
+    @classmethod
+    def _properties_are_text(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: {
+                key: str(item).lower() if isinstance(item, bool) else str(item)
+                for key, item in properties.items()
+            }
+            if isinstance(properties, dict)
+            else properties
+            for name, properties in value.items()
+        }
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+
+def find_config(explicit: str | None, environ: Mapping[str, str], folder: Path) -> Path | None:
+    """The configuration file to use, or None for the built-in defaults."""
+    named = explicit or environ.get("NEVE_CONFIG")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise ConfigError(
+                f"The configuration file {named} does not exist.",
+                next_step="Give --config an existing file, or unset NEVE_CONFIG.",
+            )
+        return path
+    default = folder / "neve.yaml"
+    return default if default.is_file() else None
+
+
+def load_settings(
+    explicit: str | None = None, *, environ: Mapping[str, str] | None = None
+) -> Settings:
+    """Read the configuration; relative paths in it mean relative to the file's folder."""
+    environ = os.environ if environ is None else environ
+    path = find_config(explicit, environ, Path.cwd())
+    values = _read_yaml(path, environ) if path else {}
+    folder = path.resolve().parent if path else Path.cwd()
+    values.setdefault("catalogs", {DEFAULT_CATALOG: dict(EMBEDDED_CATALOG)} if not path else {})
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise _explain(error, path) from None
+    return settings.model_copy(
+        update={
+            "catalogs": {
+                name: _absolute(properties, folder)
+                for name, properties in settings.catalogs.items()
+            },
+            "state": settings.state.model_copy(
+                update={"url": absolute_sqlite_url(settings.state.url, folder)}
+            ),
+        }
+    )
+
+
+def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The configuration file {path} cannot be read: {error}.") from error
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise ConfigError(
+            f"The configuration file {path} is not YAML{line}.",
+            next_step="Check indentation, colons and quotes there.",
+        ) from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"The configuration file {path} must hold a mapping at its top.")
+    expanded = expand_variables(values, environ)
+    assert isinstance(expanded, dict)
+    return expanded
+
+
+def expand_variables(value: object, environ: Mapping[str, str]) -> object:
+    """Replace ${VAR}, ${VAR:-default} and ${VAR:?message} in every text of the value.
+
+    This happens after YAML was read, so that a variable's text cannot change the structure.
+    """
+    if isinstance(value, dict):
+        return {key: expand_variables(item, environ) for key, item in value.items()}
+    if isinstance(value, list):
+        return [expand_variables(item, environ) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def replace(found: re.Match[str]) -> str:
+        name, kind, rest = found.group("name", "kind", "rest")
+        # As in shells, an empty variable counts as missing where a default or message is given.
+        if environ.get(name) or (name in environ and kind is None):
+            return environ[name]
+        if kind == ":-":
+            return str(rest)
+        why = f": {rest}" if kind == ":?" and rest else ""
+        raise ConfigError(
+            f"The configuration needs the environment variable {name}{why}.",
+            next_step=f"Set {name}, or write ${{{name}:-default}} in the file.",
+        )
+
+    return VARIABLE.sub(replace, value)
+
+
+def _explain(error: ValidationError, path: Path | None) -> NeveError:
+    """One sentence about the first thing that is wrong."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    source = f"The configuration file {path}" if path else "The configuration"
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(sorted(_known_keys(first["loc"])))
+        return ConfigError(
+            f"{source} has an unknown key: {key}.", next_step=f"Known keys there: {known}."
+        )
+    return ConfigError(f"{source} is wrong at {key}: {first['msg']}.")
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    fields = Settings.model_fields
+    for part in location[:-1]:
+        annotation = fields[str(part)].annotation if str(part) in fields else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        fields = annotation.model_fields
+    return list(fields)
+
+
+def _absolute(properties: dict[str, str], folder: Path) -> dict[str, str]:
+    result = dict(properties)
+    if "uri" in result:
+        result["uri"] = absolute_sqlite_url(result["uri"], folder)
+    warehouse = result.get("warehouse")
+    # Only a SQL catalog's warehouse is a location; elsewhere it may be the name of one.
+    if warehouse and result.get("type") == "sql" and "://" not in warehouse:
+        result["warehouse"] = (folder / Path(warehouse).expanduser()).resolve().as_uri()
+    return result
+
+
+def absolute_sqlite_url(url: str, folder: Path) -> str:
+    """`sqlite:///relative` as an absolute URL; every other URL as it is."""
+    prefix = "sqlite:///"
+    if not url.startswith(prefix):
+        return url
+    path, _, query = url.removeprefix(prefix).partition("?")
+    absolute = (folder / Path(path).expanduser()).resolve()
+    return f"{prefix}{absolute}" + (f"?{query}" if query else "")

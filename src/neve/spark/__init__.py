@@ -1,0 +1,3 @@
+"""Runs maintenance on Spark. The only folder that imports pyspark."""
+
+from __future__ import annotations

@@ -1,0 +1,56 @@
+"""Errors from the JVM, in Neve's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+
+CONFLICTS = ("ValidationException", "CommitFailedException")
+UNKNOWN = "CommitStateUnknownException"
+MAX_CAUSES = 20
+
+
+@contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Translate whatever Spark or Iceberg throws while doing something."""
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise translate(what, error) from error
+
+
+def translate(what: str, error: Exception) -> ExecutionError:
+    """The typed error that the causes of a JVM error amount to."""
+    causes = list(_causes(error))
+    names = [name for name, _ in causes]
+    message = next((text for _, text in reversed(causes) if text), str(error)).splitlines()[0]
+    sentence = f"{what} failed: {message.strip()[:500]}"
+    # The state of a commit is unknown even where a conflict is among the causes.
+    if any(name.endswith(UNKNOWN) for name in names):
+        return CommitUnknown(
+            sentence, next_step="The snapshot log decides: run neve history in a moment."
+        )
+    if any(name.endswith(CONFLICTS) for name in names):
+        return CommitConflict(sentence, next_step="Run the command again: it plans anew.")
+    return ExecutionError(sentence)
+
+
+def _causes(error: Exception) -> Iterator[tuple[str, str]]:
+    """Class names and messages from the outermost to the innermost cause."""
+    throwable: Any = None
+    if isinstance(error, Py4JJavaError):
+        throwable = error.java_exception
+    elif isinstance(error, PySparkException):
+        # pyspark turns common Java errors into Python ones and keeps the original aside.
+        throwable = getattr(error, "_origin", None)
+    for _ in range(MAX_CAUSES):
+        if throwable is None:
+            return
+        yield str(throwable.getClass().getName()), str(throwable.getMessage() or "")
+        throwable = throwable.getCause()

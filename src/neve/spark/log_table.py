@@ -1,0 +1,63 @@
+"""The maintenance log: an Iceberg table beside the tables it speaks of, for any engine to read."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
+
+from neve.model.outcome import Outcome
+from neve.model.table import TableRef
+from neve.spark.errors import engine_errors
+
+LOG_TABLE_NAME = "_maintenance_log"
+LOG_SCHEMA = StructType(
+    [
+        StructField("table_name", StringType()),
+        StructField("operation", StringType()),
+        StructField("status", StringType()),
+        StructField("details", StringType()),
+        StructField("snapshots_before", IntegerType()),
+        StructField("snapshots_after", IntegerType()),
+        StructField("files_before", IntegerType()),
+        StructField("files_after", IntegerType()),
+        StructField("dag_run_id", StringType()),
+        StructField("executed_at", TimestampNTZType()),
+    ]
+)
+#: The log speaks the words that every engine's log speaks.
+LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
+
+
+def write_log(session: SparkSession, outcome: Outcome) -> TableRef:
+    """Append one row about the outcome; the table is made where it is missing."""
+    log = outcome.table.sibling(LOG_TABLE_NAME)
+    row = (
+        outcome.table.name,
+        LOGGED_OPERATIONS.get(outcome.operation, outcome.operation),
+        "completed" if outcome.status.is_good else "failed",
+        outcome.reason,
+        outcome.snapshots_before,
+        outcome.snapshots_after,
+        outcome.stats.files_before,
+        outcome.stats.files_after,
+        outcome.job_id,
+        outcome.finished_at.astimezone(UTC).replace(tzinfo=None),
+    )
+    with engine_errors(f"Writing to {log}"):
+        frame = session.createDataFrame([row], LOG_SCHEMA).coalesce(1)
+        try:
+            session.table(str(log)).schema  # noqa: B018 - asks the catalog
+        except AnalysisException:
+            frame.writeTo(str(log)).using("iceberg").create()
+            return log
+        frame.writeTo(str(log)).append()
+    return log

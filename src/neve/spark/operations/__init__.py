@@ -1,0 +1,3 @@
+"""One file per operation: how it runs on Spark."""
+
+from __future__ import annotations

@@ -1,0 +1,75 @@
+"""How compaction runs: Iceberg's own action, in the driver's JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from neve.model.plan import RewriteDataFiles
+from neve.model.policy import Strategy
+from neve.model.table import TableRef
+from neve.spark.errors import engine_errors
+from neve.spark.tables import iceberg, load_table
+
+JAVA_LONG_MAX = 2**63 - 1
+JAVA_INT_MAX = 2**31 - 1
+
+
+def rewrite_data_files(
+    session: SparkSession, table: TableRef, step: RewriteDataFiles, properties: Mapping[str, str]
+) -> None:
+    """Run the step and commit it. What came of it is read from the table, not returned."""
+    loaded = load_table(session, table)
+    with engine_errors(f"Compacting table {table}"):
+        package = iceberg(session)
+        action = package.spark.actions.SparkActions.get(session._jsparkSession).rewriteDataFiles(
+            loaded
+        )
+        action = _with_layout(session, action, loaded, step)
+        expression = package.expressions.ExpressionParser.fromJson(step.filter, loaded.schema())
+        action = action.filter(expression)
+        for name, value in action_options(step).items():
+            action = action.option(name, value)
+        for name, value in properties.items():
+            action = action.snapshotProperty(name, value)
+        action.execute()
+
+
+def action_options(step: RewriteDataFiles) -> dict[str, str]:
+    """Options that make Iceberg's planner choose the files that ours chose."""
+    applies_deletes = step.strategy in (Strategy.DELETE_FILES, Strategy.AUTO)
+    options = {
+        "target-file-size-bytes": str(step.target_file_size_bytes),
+        "min-file-size-bytes": str(step.min_file_size_bytes),
+        # A large file is not trouble; without this it would be split.
+        "max-file-size-bytes": str(JAVA_LONG_MAX),
+        "min-input-files": str(step.min_input_files),
+        "delete-file-threshold": "1" if applies_deletes else str(JAVA_INT_MAX),
+        "delete-ratio-threshold": "1.0",
+        # With the starting sequence number, an equality delete that lands during the rewrite can
+        # be dropped although it still applies (apache/iceberg#10312). Without it, it conflicts.
+        "use-starting-sequence-number": "false",
+        # One commit or none: partial progress hides commits that failed.
+        "partial-progress.enabled": "false",
+    }
+    if step.strategy.orders_rows:
+        options["rewrite-all"] = "true"
+    return options
+
+
+def _with_layout(session: SparkSession, action: Any, loaded: Any, step: RewriteDataFiles) -> Any:
+    if step.strategy is Strategy.SORT:
+        builder = iceberg(session).SortOrder.builderFor(loaded.schema())
+        for column in step.sort_columns:
+            builder = builder.asc(column)
+        return action.sort(builder.build())
+    if step.strategy is Strategy.ZORDER:
+        gateway: Any = session.sparkContext._gateway
+        jvm: Any = session._jvm
+        columns = gateway.new_array(jvm.java.lang.String, len(step.sort_columns))
+        for index, column in enumerate(step.sort_columns):
+            columns[index] = column
+        return action.zOrder(columns)
+    return action.binPack()

@@ -1,0 +1,3 @@
+"""Remembers jobs, leases and outcomes."""
+
+from __future__ import annotations

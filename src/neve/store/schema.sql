@@ -1,0 +1,22 @@
+-- One row for each run of an operation on a table.
+CREATE TABLE IF NOT EXISTS jobs (
+    job_id      TEXT PRIMARY KEY,
+    table_name  TEXT NOT NULL,
+    operation   TEXT NOT NULL,
+    state       TEXT NOT NULL,
+    epoch       INTEGER NOT NULL,
+    created_at  REAL NOT NULL,
+    updated_at  REAL NOT NULL,
+    reason      TEXT NOT NULL DEFAULT '',
+    outcome     TEXT
+);
+CREATE INDEX IF NOT EXISTS jobs_by_table ON jobs (table_name, created_at);
+
+-- Who may write to a table, and until when. A row is never removed: its epoch only grows.
+CREATE TABLE IF NOT EXISTS claims (
+    table_name  TEXT PRIMARY KEY,
+    job_id      TEXT NOT NULL,
+    epoch       INTEGER NOT NULL,
+    expires_at  REAL NOT NULL
+);
+PRAGMA user_version = 1;

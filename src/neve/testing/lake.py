@@ -1,0 +1,143 @@
+"""A table in memory that can be surveyed and rewritten: the twin of catalog and engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from neve.model.errors import ExecutionError, TableNotFound
+from neve.model.facts import DataFileFacts, RefFacts, SnapshotFacts, TableFacts
+from neve.model.outcome import Outcome
+from neve.model.plan import FileGroup, RewriteDataFiles
+from neve.model.table import TableRef
+from neve.service.ports import Reporter
+from neve.testing.facts import NOW
+
+
+class SilentReporter:
+    """Says nothing, remembers everything."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def __call__(self, message: str) -> None:
+        self.messages.append(message)
+
+    def progress(self, done: int, total: int) -> None:
+        pass
+
+
+class MemoryLake:
+    """One table, with every snapshot that it ever had.
+
+    `compression` is output bytes per input byte; `before_commit` and `after_commit` are called
+    around a rewrite's commit, to let other writers in or to raise; `lose_rows` breaks the engine.
+    """
+
+    def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
+        self.facts = facts
+        self.history: dict[int, TableFacts] = {}
+        if facts.snapshot_id is not None:
+            self.history[facts.snapshot_id] = facts
+        self.compression = compression
+        self.lose_rows = 0
+        self.before_commit: Callable[[], None] = lambda: None
+        self.after_commit: Callable[[], None] = lambda: None
+        self.log: list[Outcome] = []
+
+    def tables(self, pattern: str) -> list[TableRef]:
+        return [self.facts.table]
+
+    def survey(
+        self, table: TableRef, *, where: str | None = None, snapshot_id: int | None = None
+    ) -> TableFacts:
+        if table != self.facts.table:
+            raise TableNotFound(f"There is no table {table}.")
+        return self.facts if snapshot_id is None else self.history[snapshot_id]
+
+    def append(self, *files: DataFileFacts, operation: str = "append", **summary: str) -> None:
+        """Commit files as a writer would."""
+        self._commit((*self.facts.data_files, *files), files, operation, summary)
+
+    def rewrite(
+        self,
+        table: TableRef,
+        step: RewriteDataFiles,
+        properties: Mapping[str, str],
+        say: Reporter,
+    ) -> None:
+        added = tuple(file for group in step.groups for file in self._outputs(group))
+        self.before_commit()
+        removed = {file.path for group in step.groups for file in group.files}
+        kept = tuple(file for file in self.facts.data_files if file.path not in removed)
+        self._commit((*kept, *added), added, "replace", dict(properties))
+        self.after_commit()
+
+    def _outputs(self, group: FileGroup) -> list[DataFileFacts]:
+        """The group's rows in as many files as expected, shrunk as configured."""
+        first = next(f for f in self.facts.data_files if f.path == group.files[0].path)
+        count = group.expected_output_files
+        rows, size = group.records - self.lose_rows, int(group.input_bytes * self.compression)
+        return [
+            replace(
+                first,
+                path=f"{first.path}-{self.facts.snapshot_id}-{group.group_id}-{index}",
+                size_bytes=max(1, size // count),
+                record_count=rows - rows // count * (count - 1) if index == 0 else rows // count,
+            )
+            for index in range(count)
+        ]
+
+    def _commit(
+        self,
+        files: tuple[DataFileFacts, ...],
+        added: tuple[DataFileFacts, ...],
+        operation: str,
+        summary: dict[str, str],
+    ) -> None:
+        parent = self.facts.snapshot_id
+        snapshot_id = max((s.snapshot_id for s in self.facts.snapshots), default=0) + 1
+        fresh = {file.path for file in added}
+        numbered = (*self.facts.data_files, *self.facts.delete_files)
+        sequence_number = max((item.data_sequence_number for item in numbered), default=0) + 1
+        self.facts = replace(
+            self.facts,
+            snapshot_id=snapshot_id,
+            data_files=tuple(
+                replace(f, added_snapshot_id=snapshot_id, data_sequence_number=sequence_number)
+                if f.path in fresh
+                else f
+                for f in files
+            ),
+            snapshots=(
+                *self.facts.snapshots,
+                SnapshotFacts(snapshot_id, parent, NOW, operation, summary),
+            ),
+        )
+        self.history[snapshot_id] = self.facts
+
+    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
+        ref = RefFacts(name, snapshot_id, "tag", max_age_ms)
+        self.facts = replace(self.facts, refs=(*self.facts.refs, ref))
+
+    def remove_tag(self, table: TableRef, name: str) -> None:
+        refs = tuple(ref for ref in self.facts.refs if ref.name != name)
+        self.facts = replace(self.facts, refs=refs)
+
+    def roll_back(self, table: TableRef, snapshot_id: int) -> None:
+        if snapshot_id not in self.history:
+            raise ExecutionError(f"There is no snapshot {snapshot_id}.")
+        then = self.history[snapshot_id]
+        self.facts = replace(
+            then, snapshots=self.facts.snapshots, refs=self.facts.refs, snapshot_id=snapshot_id
+        )
+
+    def live_rows(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> dict[str, int]:
+        files = {file.path: file.record_count for file in self.history[snapshot_id].data_files}
+        return {path: files[path] for path in paths}
+
+    def write_log(self, outcome: Outcome) -> TableRef:
+        self.log.append(outcome)
+        return outcome.table.sibling("_maintenance_log")

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from neve.model.facts import DeleteKind, SpecFacts
+from neve.planning.deletes import DeleteIndex, FileDeletes
+from neve.testing.facts import DAILY, data_file, delete_file, partition
+
+UNPARTITIONED = SpecFacts(1, ())
+SPECS = {0: DAILY, 1: UNPARTITIONED}
+
+
+def applying(file, *deletes):
+    return DeleteIndex(deletes, SPECS).applying_to(file)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data_sequence", "delete_sequence", "applies"),
+    [
+        (DeleteKind.POSITION, 5, 5, True),
+        (DeleteKind.POSITION, 5, 6, True),
+        (DeleteKind.POSITION, 5, 4, False),
+        (DeleteKind.EQUALITY, 5, 5, False),
+        (DeleteKind.EQUALITY, 5, 6, True),
+        (DeleteKind.EQUALITY, 5, 4, False),
+    ],
+)
+def test_sequence_numbers_decide(kind, data_sequence, delete_sequence, applies):
+    file = data_file("a", 1, data_sequence_number=data_sequence)
+    delete = delete_file("d", kind, data_sequence_number=delete_sequence)
+
+    assert applying(file, delete) == FileDeletes(int(applies), 0, applies)
+
+
+def test_deletes_of_other_partitions_do_not_apply():
+    delete = delete_file("d", DeleteKind.EQUALITY, partition=partition("tue"))
+
+    assert applying(data_file("a", 1), delete).delete_files == 0
+
+
+def test_an_equality_delete_without_partition_applies_everywhere():
+    delete = delete_file("d", DeleteKind.EQUALITY, partition=(1, ()))
+
+    assert applying(data_file("a", 1), delete) == FileDeletes(1, 0, True)
+
+
+def test_a_position_delete_without_partition_stays_in_its_spec():
+    delete = delete_file("d", DeleteKind.POSITION, partition=(1, ()))
+
+    assert applying(data_file("a", 1), delete).delete_files == 0
+
+
+def test_a_deletion_vector_counts_exactly():
+    vector = delete_file(
+        "d.puffin", DeleteKind.DELETION_VECTOR, referenced_path="file:///lake/a", record_count=7
+    )
+
+    assert applying(data_file("a", 1), vector) == FileDeletes(1, 7, False)
+    assert applying(data_file("b", 1), vector) == FileDeletes(0, 0, False)
+
+
+def test_a_position_delete_of_one_file_applies_to_no_other():
+    delete = delete_file("d", DeleteKind.POSITION, referenced_path="file:///lake/a")
+
+    assert applying(data_file("a", 1), delete) == FileDeletes(1, 0, True)
+    assert applying(data_file("b", 1), delete).delete_files == 0

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from neve.model.facts import DeleteKind
+from neve.model.health import Tier
+from neve.model.policy import Policy, ScoreWeights
+from neve.planning.health import assess
+from neve.testing.facts import MB, NOW, data_file, delete_file, partition, snapshot, table_facts
+
+POLICY = Policy(target_file_size_bytes=128 * MB)
+
+
+def health_of(facts, policy=POLICY, now=NOW):
+    return assess(facts, policy, now).health
+
+
+def files(count, size_bytes, **changes):
+    return [data_file(f"{size_bytes}-{index}", size_bytes, **changes) for index in range(count)]
+
+
+def test_many_small_files_are_critical_and_the_cure_is_named():
+    health = health_of(table_facts(files(9, MB) + files(1, 200 * MB)))
+
+    assert health.tier is Tier.CRITICAL
+    assert [(f.code, f.value, f.next_step) for f in health.findings] == [
+        ("small_files", 0.9, "neve compact lake.db.events")
+    ]
+    assert health.score_parts == {
+        "small_files": pytest.approx(4.5),
+        "deletes": 35.0,
+        "snapshots": pytest.approx(9.98),
+        "manifests": pytest.approx(9.98),
+    }
+    assert health.score == 59
+
+
+def test_a_table_of_good_files_is_healthy():
+    health = health_of(table_facts(files(10, 128 * MB)))
+
+    assert (health.tier, health.findings, health.small_files) == (Tier.HEALTHY, (), 0)
+
+
+def test_a_small_file_alone_in_its_partition_is_no_trouble():
+    alone = [data_file(day, MB, partition=partition(day)) for day in "abcdef"]
+
+    assert health_of(table_facts(alone)).tier is Tier.HEALTHY
+
+
+def test_deletes_are_counted_by_kind():
+    deletes = [
+        delete_file("p", DeleteKind.POSITION),
+        delete_file("e", DeleteKind.EQUALITY),
+        delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path="file:///lake/x"),
+    ]
+
+    health = health_of(table_facts(files(4, 128 * MB), deletes))
+
+    assert health.delete_files == {"position": 1, "equality": 1, "deletion_vector": 1}
+    assert [f.code for f in health.findings] == ["delete_debt"]
+    assert health.tier is Tier.CRITICAL
+
+
+def test_scores_of_a_partition_show_every_part():
+    old = files(3, MB) + files(1, 128 * MB)
+
+    (part,) = health_of(table_facts(old), now=NOW - timedelta(hours=10)).partitions
+
+    assert (part.data_files, part.small_files, part.fragments) == (4, 3, 3)
+    assert part.fragment_score == 0.75
+    assert part.small_file_score == 0.75
+    assert part.seconds_since_write == 3600
+    assert part.time_score == 0.5
+    assert part.total_score == pytest.approx(0.4 * 0.75 + 0.4 * 0.75 + 0.2 * 0.5)
+
+
+def test_weights_change_the_total():
+    policy = Policy(weights=ScoreWeights(fragment=0, small_file=1, time=0))
+
+    (part,) = health_of(table_facts(files(4, MB)), policy).partitions
+
+    assert part.total_score == part.small_file_score == 1.0
+
+
+def test_our_own_commits_do_not_make_data_young():
+    ours = snapshot(2, 1, neve__job_id="j")
+    facts = table_facts(files(2, MB, added_snapshot_id=2), snapshots=[snapshot(1), ours])
+
+    (part,) = health_of(facts).partitions
+
+    assert (part.seconds_since_write, part.time_score) == (None, 1.0)
+
+
+def test_commit_cadence_counts_writers_only():
+    facts = table_facts(
+        files(1, MB), snapshots=[snapshot(8), snapshot(10, 8), snapshot(11, 10, neve__job_id="j")]
+    )
+
+    assert health_of(facts).commits_per_hour == 0.5
+
+
+def test_an_empty_table_is_healthy():
+    health = health_of(table_facts(snapshots=[]))
+
+    assert (health.tier, health.data_files, health.commits_per_hour) == (Tier.HEALTHY, 0, None)
+
+
+def test_the_histogram_counts_every_file():
+    sizes = [0, MB - 1, MB, 40 * MB, 600 * MB]
+    facts = table_facts([data_file(str(size), size) for size in sizes])
+
+    assert [count for _, count in health_of(facts).file_size_histogram] == [2, 1, 0, 1, 0, 1]

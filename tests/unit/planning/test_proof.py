@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from neve.model.facts import DeleteKind, SpecFacts
+from neve.planning.proof import find_change, merge_proofs, prove
+from neve.testing.facts import DAILY, data_file, delete_file, partition, table_facts
+
+A, B = data_file("a", 1, record_count=60), data_file("b", 1, record_count=40)
+
+
+def merged(rows, day="mon"):
+    return data_file("c", 2, record_count=rows, partition=partition(day), data_sequence_number=9)
+
+
+def proof_of(before, after, live=None):
+    return prove(find_change(before, after), live or {})
+
+
+def test_rows_that_add_up_are_proven():
+    proof = proof_of(table_facts([A, B]), table_facts([merged(100)]))
+
+    assert proof.holds
+    assert (proof.rows_in, proof.rows_deleted, proof.rows_out) == (100, 0, 100)
+
+
+def test_a_lost_row_is_found():
+    proof = proof_of(table_facts([A, B]), table_facts([merged(99)]))
+
+    assert not proof.holds
+    assert proof.explain_failure() == (
+        "Partition day=mon held 100 rows, 0 of them deleted, and now holds 99."
+    )
+
+
+def test_rows_that_moved_to_another_partition_are_found():
+    proof = proof_of(table_facts([A, B]), table_facts([merged(100, "tue")]))
+
+    assert not proof.holds
+
+
+def test_deletion_vectors_are_counted_from_metadata():
+    vector = delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path=A.path, record_count=5)
+
+    proof = proof_of(table_facts([A, B], [vector]), table_facts([merged(95)]))
+
+    assert proof.holds
+    assert (proof.rows_deleted, proof.deletes_counted_by) == (5, "metadata")
+
+
+def test_other_deletes_are_counted_by_reading():
+    delete = delete_file("e", DeleteKind.EQUALITY)
+    change = find_change(table_facts([A, B], [delete]), table_facts([merged(70)], [delete]))
+
+    assert change.paths_to_scan == [A.path, B.path]
+    proof = prove(change, {A.path: 30, B.path: 40})
+    assert proof.holds
+    assert (proof.rows_deleted, proof.deletes_counted_by) == (30, "scan")
+
+
+def test_a_change_of_spec_compares_sums():
+    specs = {0: DAILY, 1: SpecFacts(1, ())}
+    moved = data_file("c", 2, record_count=100, partition=(1, ()))
+    before, after = table_facts([A, B], specs=specs), table_facts([moved], specs=specs)
+
+    proof = proof_of(before, after)
+
+    assert proof.holds
+    assert proof.partitions == ()
+
+
+def test_a_dropped_delete_that_still_applies_is_found():
+    delete = delete_file("e", DeleteKind.EQUALITY)
+
+    change = find_change(table_facts([A, B], [delete]), table_facts([A, merged(40)]))
+
+    assert [lost.path for lost in change.lost_deletes] == [delete.path]
+
+
+def test_a_deletion_vector_may_go_with_its_file():
+    vector = delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path=A.path)
+    sibling = delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path=B.path)
+
+    change = find_change(
+        table_facts([A, B], [vector, sibling]), table_facts([merged(50), B], [sibling])
+    )
+
+    assert change.lost_deletes == ()
+
+
+def test_proofs_of_several_commits_are_one():
+    one = proof_of(table_facts([A]), table_facts([merged(60)]))
+    two = proof_of(table_facts([B]), table_facts([merged(41)]))
+
+    assert not merge_proofs([one, two]).holds
+    assert merge_proofs([one, two]).rows_in == 100
