@@ -2,7 +2,7 @@
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m coverage run -m pytest
 
-.PHONY: help setup demo test test-unit test-spark lint format lock bench clean
+.PHONY: help setup demo test test-unit test-spark test-system stack-up stack-down lint format lock bench clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,17 @@ test-unit: setup ## Tests that need no JVM.
 
 test-spark: setup ## Tests on one local Spark session.
 	$(BIN)/python -m pytest tests/spark
+
+test-system: setup ## Tests against real servers; they are started and stopped around it.
+	$(BIN)/python tools/stack/stack.py up
+	$(BIN)/python -m pytest tests/system; code=$$?; \
+	  $(BIN)/python tools/stack/stack.py down; exit $$code
+
+stack-up: setup ## Start the S3 server, the REST catalog and Trino on loopback.
+	$(BIN)/python tools/stack/stack.py up
+
+stack-down: setup ## Stop them and drop their data.
+	$(BIN)/python tools/stack/stack.py down
 
 lint: setup ## Style, types, layers.
 	$(BIN)/ruff check .

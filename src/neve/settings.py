@@ -70,6 +70,7 @@ class CompactionSettings(Section):
     delete_file_ratio: float = 0.1
     delete_record_ratio: float = 0.1
     quiet_seconds: int = 3600
+    min_row_group_size: str | int = Policy().min_row_group_bytes
     undo_window_days: float = Field(default=7.0, gt=0, le=3650)
 
     def policy(self, target_file_size_bytes: int | None = None) -> Policy:
@@ -82,6 +83,7 @@ class CompactionSettings(Section):
             delete_file_ratio=self.delete_file_ratio,
             delete_record_ratio=self.delete_record_ratio,
             quiet_seconds=self.quiet_seconds,
+            min_row_group_bytes=parse_size(str(self.min_row_group_size)),
             undo_window_seconds=int(self.undo_window_days * 86400),
         )
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
+from typing import Protocol
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
+from strictyaml import YAMLError  # type: ignore[import-untyped]
 
-from neve.catalog.errors import catalog_errors, table_errors
-from neve.model.errors import CatalogError, ConfigError
+from neve.catalog.embedded import EmbeddedCatalog, is_embedded
+from neve.catalog.errors import catalog_errors, first_line, table_errors
+from neve.model.errors import ConfigError
 from neve.model.table import TableRef, parse_table_ref
 
 GLOB_CHARACTERS = "*?["
+
+
+class ReadableCatalog(Protocol):
+    """What is asked of a catalog here; pyiceberg's catalogs answer it."""
+
+    def list_namespaces(self, namespace: tuple[str, ...] = ...) -> Sequence[tuple[str, ...]]: ...
+
+    def list_tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]: ...
+
+    def load_table(self, identifier: tuple[str, ...]) -> Table: ...
 
 
 class Catalogs:
@@ -34,7 +46,7 @@ class Catalogs:
         self._default = default or next(iter(self._properties))
         if self._default not in self._properties:
             raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
-        self._open: dict[str, Catalog] = {}
+        self._open: dict[str, ReadableCatalog] = {}
 
     @property
     def names(self) -> list[str]:
@@ -52,13 +64,16 @@ class Catalogs:
         """A table by the name that a user wrote."""
         return parse_table_ref(text, default_catalog=self._default, catalogs=self._properties)
 
-    def catalog(self, name: str) -> Catalog:
+    def catalog(self, name: str) -> ReadableCatalog:
         """The opened catalog."""
         if name not in self._open:
             properties = pyiceberg_properties(self._properties[name])
-            _require_existing_sqlite(name, properties.get("uri", ""))
             with catalog_errors(name):
-                self._open[name] = load_catalog(name, **properties)
+                self._open[name] = (
+                    EmbeddedCatalog(name, properties)
+                    if is_embedded(properties)
+                    else load_catalog(name, **properties)
+                )
         return self._open[name]
 
     def load(self, table: TableRef) -> Table:
@@ -124,21 +139,17 @@ def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fallback_catalogs() -> dict[str, dict[str, str]]:
-    found = Config().config.get("catalog") or {}
-    assert isinstance(found, dict)
+    try:
+        found = Config().config.get("catalog") or {}
+    except (YAMLError, OSError, ValueError) as error:
+        raise ConfigError(
+            f"pyiceberg's file .pyiceberg.yaml cannot be read: {first_line(error)}",
+            next_step="Correct it, or move it away: PYICEBERG_HOME names its folder.",
+        ) from error
+    if not isinstance(found, dict):
+        raise ConfigError("In pyiceberg's file .pyiceberg.yaml, catalog: must hold a mapping.")
     return {
         str(name): {str(key): str(value) for key, value in properties.items()}
         for name, properties in found.items()
         if isinstance(properties, dict)
     }
-
-
-def _require_existing_sqlite(name: str, uri: str) -> None:
-    """Looking at a catalog must not create one."""
-    path = uri.removeprefix("sqlite:///").partition("?")[0]
-    if uri.startswith("sqlite:///") and path and not Path(path).exists():
-        raise CatalogError(
-            f"Catalog {name} has no database yet: {path} does not exist.",
-            next_step="Run `neve demo` for a first table, "
-            f"or point catalogs.{name}.uri in neve.yaml to your catalog.",
-        )

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pydantic import ValidationError
 from pyiceberg import exceptions as iceberg
-from requests import RequestException
-from sqlalchemy.exc import SQLAlchemyError
 
 from neve.model.errors import CatalogError, ConfigError, NeveError, TableNotFound, TableUnreadable
 from neve.model.table import TableRef
 
 UNREACHABLE = (
-    RequestException,
-    SQLAlchemyError,
+    sqlite3.Error,
     ConnectionError,
     TimeoutError,
     iceberg.RESTError,
@@ -38,6 +37,17 @@ UNREADABLE = (
 )
 
 
+def unreachable() -> tuple[type[BaseException], ...]:
+    """Errors of a catalog that does not answer, of those clients that are in use.
+
+    Importing a client only to name its error would cost more than a health check may take; an
+    error of a client that was never imported cannot be raised.
+    """
+    clients = (("requests", "RequestException"), ("sqlalchemy.exc", "SQLAlchemyError"))
+    used = (getattr(sys.modules.get(module), name, None) for module, name in clients)
+    return UNREACHABLE + tuple(error for error in used if error is not None)
+
+
 @contextmanager
 def catalog_errors(catalog: str) -> Iterator[None]:
     """Errors of talking to a catalog."""
@@ -47,9 +57,10 @@ def catalog_errors(catalog: str) -> Iterator[None]:
         raise
     except iceberg.NotInstalledError as error:
         raise ConfigError(
-            f"Catalog {catalog} needs a package that is not installed: {first_line(error)}"
+            f"Catalog {catalog} needs a package that is not installed: {first_line(error)}",
+            next_step="Install it beside Neve, or use another type of catalog.",
         ) from error
-    except UNREACHABLE as error:
+    except unreachable() as error:
         raise CatalogError(
             f"Catalog {catalog} cannot be reached: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml, and that the catalog is running.",
@@ -72,7 +83,7 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise TableNotFound(
             f"There is no table {table}.", next_step=f"List tables: neve tables '{table.catalog}.*'"
         ) from error
-    except UNREACHABLE as error:
+    except unreachable() as error:
         raise CatalogError(
             f"Catalog {table.catalog} cannot be reached: {first_line(error)}",
             next_step=f"Check catalogs.{table.catalog} in neve.yaml, and that it is running.",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from difflib import get_close_matches
 from typing import Any
+from uuid import UUID
 
 import pyiceberg.expressions
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
@@ -19,6 +23,7 @@ from pyiceberg.expressions.visitors import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.typedef import Record
 from pyiceberg.types import (
     BooleanType,
     DateType,
@@ -35,7 +40,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from neve.catalog.manifests import Entry
+from neve.catalog.manifests import Entry, Metrics
 from neve.model.errors import FilterError
 from neve.model.predicate import (
     And,
@@ -59,6 +64,8 @@ COMPARISONS: dict[str, Callable[[str, object], BooleanExpression]] = {
     ">": iceberg.GreaterThan,
     ">=": iceberg.GreaterThanOrEqual,
 }
+#: Digits of the largest long.
+MAX_LONG_DIGITS = 19
 NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
 
 
@@ -127,9 +134,11 @@ def _convert_or_none(value: Literal, of: IcebergType) -> Literal | None:
             return _to_date(value)
         if isinstance(of, TimestampType | TimestamptzType):
             return _to_timestamp(value, with_zone=isinstance(of, TimestamptzType))
-        if isinstance(of, StringType | UUIDType):
+        if isinstance(of, StringType):
             return value if isinstance(value, str) else None
-    except ValueError:
+        if isinstance(of, UUIDType):
+            return str(UUID(value)) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
         return None
     return None
 
@@ -137,14 +146,23 @@ def _convert_or_none(value: Literal, of: IcebergType) -> Literal | None:
 def _to_number(value: Literal, of: IcebergType) -> Literal | None:
     if not isinstance(value, int | Decimal):
         return None
-    if isinstance(of, IntegerType | LongType):
-        if value != int(value):
-            return None
-        bits = 31 if isinstance(of, IntegerType) else 63
-        return int(value) if -(2**bits) <= value < 2**bits else None
     if isinstance(of, DecimalType):
         return _to_decimal(Decimal(value), of)
-    return float(value)
+    if isinstance(of, FloatType | DoubleType):
+        return _to_float(value, of)
+    # Writing out a number such as 1e999999999 would take hours.
+    if Decimal(value).adjusted() >= MAX_LONG_DIGITS or value != int(value):
+        return None
+    bits = 31 if isinstance(of, IntegerType) else 63
+    return int(value) if -(2**bits) <= value < 2**bits else None
+
+
+def _to_float(value: int | Decimal, of: IcebergType) -> float | None:
+    """The nearest float of the column's width, as an engine compares it."""
+    number = float(value)
+    if isinstance(of, FloatType):
+        number = struct.unpack("<f", struct.pack("<f", number))[0]
+    return number if math.isfinite(number) else None
 
 
 def _to_decimal(value: Decimal, of: DecimalType) -> Decimal | None:
@@ -218,6 +236,11 @@ class FileSelector:
             schema, self._expression, include_empty_files=True
         )
         self._by_partition: dict[int, Callable[[Any], bool]] = {}
+        self._uuid_columns = frozenset(
+            field_id
+            for field_id in schema.field_ids
+            if isinstance(schema.find_type(field_id), UUIDType)
+        )
 
     @property
     def selects_all(self) -> bool:
@@ -226,9 +249,21 @@ class FileSelector:
     def selects(self, entry: Entry) -> bool:
         if self.selects_all:
             return True
-        metrics: Any = entry.metrics
-        return self._partition_evaluator(entry.spec_id)(entry.partition) and (
-            metrics is None or bool(self._by_metrics.eval(metrics))
+        if not self._partition_evaluator(entry.spec_id)(_comparable(entry.partition)):
+            return False
+        if entry.metrics is None:
+            return True
+        metrics: Any = self._without_uuid_bounds(entry.metrics)
+        return bool(self._by_metrics.eval(metrics))
+
+    def _without_uuid_bounds(self, metrics: Metrics) -> Metrics:
+        """pyiceberg cannot compare them: its bounds are UUIDs and its literals bytes."""
+        if not self._uuid_columns:
+            return metrics
+        return replace(
+            metrics,
+            lower_bounds=_without(metrics.lower_bounds, self._uuid_columns),
+            upper_bounds=_without(metrics.upper_bounds, self._uuid_columns),
         )
 
     def _partition_evaluator(self, spec_id: int) -> Callable[[Any], bool]:
@@ -240,3 +275,13 @@ class FileSelector:
                 partition_schema, projected, case_sensitive=True
             )
         return self._by_partition[spec_id]
+
+
+def _comparable(partition: Record) -> Record:
+    """The values as pyiceberg's literals are: UUIDs as bytes."""
+    values = (partition[position] for position in range(len(partition)))
+    return Record(*(value.bytes if isinstance(value, UUID) else value for value in values))
+
+
+def _without(bounds: dict[int, bytes], columns: frozenset[int]) -> dict[int, bytes]:
+    return {field_id: bound for field_id, bound in bounds.items() if field_id not in columns}

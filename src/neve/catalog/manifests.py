@@ -8,17 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from pyiceberg.avro.decoder import new_decoder
-from pyiceberg.avro.file import AvroFile
-from pyiceberg.avro.resolver import ReadSchemaResolver, SchemaPartnerAccessor
+from pyiceberg.avro import STRUCT_DOUBLE
+from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
+from pyiceberg.avro.file import AvroFile, D
+from pyiceberg.avro.reader import DoubleReader, Reader
+from pyiceberg.avro.resolver import (
+    ReadSchemaResolver,
+    SchemaPartnerAccessor,
+    resolve_reader,
+)
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.manifest import (
+    DEFAULT_READ_VERSION,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    ManifestContent,
+    ManifestFile,
+    PartitionFieldSummary,
+)
 from pyiceberg.schema import Schema, visit_with_partner
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
     BinaryType,
+    DoubleType,
+    IcebergType,
     IntegerType,
     ListType,
     LongType,
@@ -66,19 +81,19 @@ class Entry:
     metrics: Metrics | None
 
 
-def _map(field_id: int, name: str, key_id: int, value_id: int, value: Any) -> NestedField:
+def map_field(field_id: int, name: str, key_id: int, value_id: int, value: Any) -> NestedField:
     of = MapType(key_id, IntegerType(), value_id, value, value_required=True)
     return NestedField(field_id, name, of, required=False)
 
 
-_BOUNDS = (
-    _map(125, "lower_bounds", 126, 127, BinaryType()),
-    _map(128, "upper_bounds", 129, 130, BinaryType()),
+BOUNDS = (
+    map_field(125, "lower_bounds", 126, 127, BinaryType()),
+    map_field(128, "upper_bounds", 129, 130, BinaryType()),
 )
-_COUNTS = (
-    _map(109, "value_counts", 119, 120, LongType()),
-    _map(110, "null_value_counts", 121, 122, LongType()),
-    _map(137, "nan_value_counts", 138, 139, LongType()),
+COUNTS = (
+    map_field(109, "value_counts", 119, 120, LongType()),
+    map_field(110, "null_value_counts", 121, 122, LongType()),
+    map_field(137, "nan_value_counts", 138, 139, LongType()),
 )
 
 
@@ -108,8 +123,8 @@ def _read_schema(*extra: NestedField) -> Schema:
 
 
 _LEAN = _read_schema()
-_WITH_BOUNDS = _read_schema(*_BOUNDS)
-_WITH_METRICS = _read_schema(*_BOUNDS, *_COUNTS)
+_WITH_BOUNDS = _read_schema(*BOUNDS)
+_WITH_METRICS = _read_schema(*BOUNDS, *COUNTS)
 
 
 class _SkippingAccessor(SchemaPartnerAccessor):
@@ -125,29 +140,75 @@ class _SkippingAccessor(SchemaPartnerAccessor):
         return partner_map and super().map_value_partner(partner_map)
 
 
+class _ExactDoubleReader(DoubleReader):
+    """Reads all 64 bits; pyiceberg 0.12's compiled decoder hands out 32 (iceberg-python#3808)."""
+
+    def read(self, decoder: BinaryDecoder) -> float:
+        value: float = STRUCT_DOUBLE.unpack(decoder.read(8))[0]
+        return value
+
+
+class _Resolver(ReadSchemaResolver):
+    def visit_double(self, double_type: DoubleType, partner: IcebergType | None) -> Reader:
+        return _ExactDoubleReader()  # type: ignore[no-untyped-call]
+
+
 def _resolve(written: Schema, wanted: Any) -> Any:
-    return visit_with_partner(written, wanted, ReadSchemaResolver(), _SkippingAccessor())
+    return visit_with_partner(written, wanted, _Resolver(), _SkippingAccessor())
 
 
-class _ProjectedAvroFile(AvroFile[Record]):
+class _WholeAvroFile(AvroFile[D]):
+    """An Avro file that must not be cut short.
+
+    pyiceberg takes the end of the data for the end of the file, so that half a manifest would
+    look like a table with fewer files; and its compiled decoder reads on behind the end.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        with self.input_file.open() as stream:
+            data = stream.read()
+        self.decoder = StreamingBinaryDecoder(data)
+        self.header = self._read_header()
+        if not data.endswith(self.header.sync):
+            raise ValueError(f"{self.input_file.location} is cut short")
+        self.decoder = new_decoder(data[self.decoder.tell() :])
+        self.schema = self.header.get_schema()
+        self.reader = self._make_reader()
+        return self
+
+    def _make_reader(self) -> Reader:
+        assert self.read_schema is not None
+        return resolve_reader(self.schema, self.read_schema, self.read_types, self.read_enums)
+
+
+class ProjectedAvroFile(_WholeAvroFile[Record]):
     """An Avro file of which only the fields of the read schema are decoded."""
 
     __slots__ = ()
 
-    def __enter__(self) -> _ProjectedAvroFile:
-        with self.input_file.open() as stream:
-            self.decoder = new_decoder(stream.read())
-        self.header = self._read_header()
-        self.schema = self.header.get_schema()
-        self.reader = _resolve(self.schema, self.read_schema)
-        return self
+    def _make_reader(self) -> Reader:
+        reader: Reader = _resolve(self.schema, self.read_schema)
+        return reader
+
+
+def read_manifests(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests that a snapshot lists."""
+    with _WholeAvroFile[ManifestFile](
+        io.new_input(snapshot.manifest_list),
+        MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
+        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+        read_enums={517: ManifestContent},
+    ) as reader:
+        return list(reader)
 
 
 def read_entries(io: FileIO, manifest: ManifestFile, *, with_metrics: bool) -> Iterator[Entry]:
     """The live entries of one manifest."""
     is_deletes = manifest.content == ManifestContent.DELETES
     schema = _WITH_METRICS if with_metrics else _WITH_BOUNDS if is_deletes else _LEAN
-    with _ProjectedAvroFile(io.new_input(manifest.manifest_path), schema) as reader:
+    with ProjectedAvroFile(io.new_input(manifest.manifest_path), schema) as reader:
         for record in reader:
             if record[0] != STATUS_DELETED:
                 yield _entry(record, manifest, with_metrics=with_metrics)

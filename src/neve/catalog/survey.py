@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -19,7 +20,9 @@ from neve.catalog.manifests import (
     CONTENT_EQUALITY_DELETES,
     Entry,
     read_entries,
+    read_manifests,
 )
+from neve.model.errors import TableUnreadable
 from neve.model.facts import (
     ColumnFacts,
     DataFileFacts,
@@ -61,11 +64,13 @@ def _survey(
     metadata = loaded.metadata
     selector = FileSelector(predicate, metadata)
     snapshot = (
-        loaded.snapshot_by_id(snapshot_id) if snapshot_id is not None else loaded.current_snapshot()
+        loaded.current_snapshot()
+        if snapshot_id is None
+        else _snapshot_by_id(table, loaded, snapshot_id)
     )
     data_files: list[DataFileFacts] = []
     delete_files: list[DeleteFileFacts] = []
-    manifests = snapshot.manifests(loaded.io) if snapshot else []
+    manifests = read_manifests(loaded.io, snapshot) if snapshot else []
     for manifest in manifests:
         entries = read_entries(loaded.io, manifest, with_metrics=not selector.selects_all)
         _sort_entries(entries, selector, data_files, delete_files)
@@ -79,7 +84,7 @@ def _survey(
         current_spec_id=metadata.default_spec_id,
         schema_id=metadata.current_schema_id,
         columns=_columns(metadata.schema()),
-        specs=_specs(metadata),
+        specs=partition_specs(metadata),
         sort_columns=_sort_columns(metadata),
         sort_order_id=metadata.default_sort_order_id,
         properties=dict(metadata.properties),
@@ -94,6 +99,16 @@ def _survey(
         where=where,
         filter=selector.expression_json,
     )
+
+
+def _snapshot_by_id(table: TableRef, loaded: Table, snapshot_id: int) -> Snapshot:
+    found = loaded.snapshot_by_id(snapshot_id)
+    if found is None:
+        raise TableUnreadable(
+            f"Table {table} keeps no snapshot {snapshot_id}.",
+            next_step="It was expired or never there; plan again.",
+        )
+    return found
 
 
 def _sort_entries(
@@ -114,7 +129,9 @@ def _sort_entries(
 
 
 def _values(partition: Record) -> tuple[object, ...]:
-    return tuple(partition[position] for position in range(len(partition)))
+    values = (partition[position] for position in range(len(partition)))
+    # Two NaNs are equal only as one object, and rows of NaN make one partition.
+    return tuple(math.nan if value != value else value for value in values)
 
 
 def _data_file(entry: Entry, key: PartitionKey, *, selected: bool) -> DataFileFacts:
@@ -158,7 +175,7 @@ def _columns(schema: Schema) -> tuple[ColumnFacts, ...]:
     )
 
 
-def _specs(metadata: TableMetadata) -> dict[int, SpecFacts]:
+def partition_specs(metadata: TableMetadata) -> dict[int, SpecFacts]:
     """Every spec of the table; the column of a field may be gone from the current schema."""
     specs: dict[int, SpecFacts] = {}
     for spec in metadata.partition_specs:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.details import data_locations, leaf_columns, read_details
+from neve.catalog.errors import table_errors
 from neve.catalog.survey import survey
-from neve.model.facts import TableFacts
+from neve.model.facts import PartitionKey, TableFacts
+from neve.model.predicate import Predicate
+from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
-from neve.planning.filters import parse_filter
 
 
 class CatalogSurveyor:
@@ -26,7 +29,7 @@ class CatalogSurveyor:
         self, table: TableRef, *, where: str | None = None, snapshot_id: int | None = None
     ) -> TableFacts:
         now = self._clock()
-        predicate = parse_filter(where, today=now.date()) if where is not None else None
+        predicate = _parse(where, now) if where is not None else None
         return survey(
             table,
             self._catalogs.load(table),
@@ -35,3 +38,26 @@ class CatalogSurveyor:
             where=where,
             snapshot_id=snapshot_id,
         )
+
+    def copy_inputs(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        paths: Collection[str],
+        outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+    ) -> CopyInputs:
+        """What a rewrite by copying must know about its inputs and outputs."""
+        loaded = self._catalogs.load(table)
+        with table_errors(table):
+            return CopyInputs(
+                files=tuple(read_details(loaded, snapshot_id, paths)),
+                columns=leaf_columns(loaded.schema()),
+                locations=tuple(data_locations(loaded, outputs)),
+            )
+
+
+def _parse(where: str, now: datetime) -> Predicate:
+    # sqlglot takes a third of a second to import, and most surveys have no filter.
+    from neve.planning.filters import parse_filter
+
+    return parse_filter(where, today=now.date())

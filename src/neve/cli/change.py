@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -46,18 +47,29 @@ TargetOption = Annotated[
 CostOption = Annotated[
     float | None, typer.Option("--max-cost", help="Budget in USD; the best gain per dollar first.")
 ]
-EngineOption = Annotated[Engine, typer.Option("--engine", help="Who rewrites the files.")]
+
+
+class EngineChoice(StrEnum):
+    """`auto` copies where the bytes allow it; `spark` always re-encodes."""
+
+    AUTO = "auto"
+    SPARK = "spark"
+
+
+EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Who rewrites the files.")]
 
 
 def _policy(app: App, target_size: str | None) -> Policy:
     return app.settings.compaction.policy(parse_size(target_size) if target_size else None)
 
 
-def _request(strategy: Strategy, sort_by: str | None, max_cost: float | None) -> PlanRequest:
+def _request(
+    strategy: Strategy, sort_by: str | None, max_cost: float | None, engine: EngineChoice
+) -> PlanRequest:
     if max_cost is not None and not max_cost >= 0:
         raise InputError("--max-cost must not be negative.", next_step="Give a number of USD.")
     columns = tuple(part.strip() for part in (sort_by or "").split(",") if part.strip())
-    return PlanRequest(strategy, columns, max_cost)
+    return PlanRequest(strategy, columns, max_cost, Engine(engine))
 
 
 def plan(
@@ -67,7 +79,7 @@ def plan(
     sort_by: SortOption = None,
     target_size: TargetOption = None,
     max_cost: CostOption = None,
-    engine: EngineOption = Engine.AUTO,
+    engine: EngineOption = EngineChoice.AUTO,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to a file.")] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -75,7 +87,7 @@ def plan(
     """Say what would be done, why, and what it costs. Exit code 2 means there is work."""
     printer = Output(output)
     with application(printer, config) as app:
-        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost)
+        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
         tables = _matching(app, patterns)
         plans = [
             app.maintenance.plan(table, request, where=where, policy=policy) for table in tables
@@ -141,7 +153,7 @@ def compact(
     sort_by: SortOption = None,
     target_size: TargetOption = None,
     max_cost: CostOption = None,
-    engine: EngineOption = Engine.AUTO,
+    engine: EngineOption = EngineChoice.AUTO,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -149,7 +161,7 @@ def compact(
     """Compact a table: plan, run, prove, remember."""
     printer = Output(output)
     with application(printer, config) as app:
-        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost)
+        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
         made = app.maintenance.plan(app.catalogs.parse(table), request, where=where, policy=policy)
         outcome = None if dry_run else app.maintenance.apply(made)
     if outcome is None:

@@ -27,7 +27,8 @@ class Output:
 
     def __init__(self, format: Format) -> None:
         self.format = format
-        self._out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        # In a pipe there is no width to fit into, and a folded line is hard to search.
+        self._out = Console(highlight=False, width=None if sys.stdout.isatty() else 240)
         self._err = Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None

@@ -93,6 +93,9 @@ class FileGroup:
     records: int
     expected_output_files: int
     engine: Engine
+    #: Why this engine.
+    engine_reason: str
+    #: Why these files.
     rule: str
     gain: float
     cost: Cost
@@ -112,6 +115,7 @@ class RewriteDataFiles:
     """The step that compacts: which groups, how, and towards what size."""
 
     strategy: Strategy
+    engine: Engine
     target_file_size_bytes: int
     min_file_size_bytes: int
     min_input_files: int
@@ -141,6 +145,8 @@ class Plan:
     target_file_size_bytes: int
     #: Files below this count as small.
     small_file_bytes: int
+    #: Copied files whose row groups turn out smaller are re-encoded instead.
+    min_row_group_bytes: int
     undo_window_seconds: int
     steps: tuple[RewriteDataFiles, ...]
     #: Why there is nothing to do, and what was left out of the steps.

@@ -33,6 +33,13 @@ class Engine(StrEnum):
 
     AUTO = "auto"
     SPARK = "spark"
+    COPY = "copy"
+    REMOTE_COPY = "remote_copy"
+
+    @property
+    def copies(self) -> bool:
+        """True for engines that keep row groups as they are."""
+        return self in (Engine.COPY, Engine.REMOTE_COPY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class Policy:
     delete_file_ratio: float = 0.1
     #: Deleted records per record above which `delete_files` acts.
     delete_record_ratio: float = 0.1
+    #: Smaller row groups are re-encoded into larger ones, larger ones are copied.
+    min_row_group_bytes: int = 4 * MB
     #: `time_series` leaves a partition alone until it was quiet for so long.
     quiet_seconds: int = 3600
     undo_window_seconds: int = 7 * 86400

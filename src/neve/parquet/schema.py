@@ -27,6 +27,11 @@ class Leaf:
     encoded_path: bytes
     physical_type: int
     field_id: int | None
+    #: Of decimals.
+    precision: int | None = None
+    scale: int | None = None
+    #: Of byte arrays whose values all have one length.
+    type_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,15 @@ def _leaf(path: tuple[str, ...], element: thrift.Struct) -> Leaf:
         header + b"".join(encoded),
         physical,
         field_id if isinstance(field_id, int) else None,
+        precision=_number(element, Element.PRECISION),
+        scale=_number(element, Element.SCALE),
+        type_length=_number(element, Element.TYPE_LENGTH),
     )
+
+
+def _number(element: thrift.Struct, field_id: int) -> int | None:
+    value = element.get(field_id)
+    return value if isinstance(value, int) else None
 
 
 def _name(element: thrift.Struct) -> str:

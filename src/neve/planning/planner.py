@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from neve.model.errors import InputError
@@ -32,6 +32,7 @@ from neve.planning.operations.rewrite_data_files import (
     settled_snapshots,
 )
 from neve.planning.partition_values import to_json_value
+from neve.planning.routing import route
 
 #: A plan keeps so many reasons for partitions left alone; the rest are counted.
 MAX_REASONS = 50
@@ -44,6 +45,7 @@ class PlanRequest:
     strategy: Strategy = Strategy.AUTO
     sort_columns: tuple[str, ...] = ()
     max_cost_usd: float | None = None
+    engine: Engine = Engine.AUTO
 
 
 def make_plan(
@@ -73,7 +75,10 @@ def make_plan(
             ordered_snapshots(facts, layout_name(request.strategy, sort_columns)),
         ).select()
         candidates, reasons = selection.candidates, selection.reasons
-    groups = _groups(facts, candidates, cost_model, rates)
+    groups = [
+        (candidate.strategy, _group(facts, index, candidate, policy, request, cost_model, rates))
+        for index, candidate in enumerate(candidates)
+    ]
     groups, over_budget = _within_budget(groups, request.max_cost_usd)
     steps = tuple(_steps(groups, policy, target, sort_columns, facts))
     planned = [group for _, group in groups]
@@ -87,6 +92,7 @@ def make_plan(
         strategy=request.strategy,
         target_file_size_bytes=policy.target_file_size_bytes,
         small_file_bytes=policy.small_file_bytes,
+        min_row_group_bytes=policy.min_row_group_bytes,
         undo_window_seconds=policy.undo_window_seconds,
         steps=steps,
         reasons=_summarise(over_budget + reasons, has_work=bool(steps)),
@@ -142,19 +148,24 @@ def _reasons_before_looking(facts: TableFacts) -> list[Reason]:
     return []
 
 
-def _groups(
-    facts: TableFacts, candidates: Iterable[Candidate], cost_model: CostModel, rates: Rates
-) -> list[tuple[Strategy, FileGroup]]:
-    return [
-        (candidate.strategy, _group(facts, index, candidate, cost_model, rates))
-        for index, candidate in enumerate(candidates)
-    ]
-
-
 def _group(
-    facts: TableFacts, index: int, candidate: Candidate, cost_model: CostModel, rates: Rates
+    facts: TableFacts,
+    index: int,
+    candidate: Candidate,
+    policy: Policy,
+    request: PlanRequest,
+    cost_model: CostModel,
+    rates: Rates,
 ) -> FileGroup:
     spec_id, values = candidate.partition
+    chosen = route(
+        facts,
+        candidate.files,
+        delete_files=candidate.delete_files,
+        strategy=candidate.strategy,
+        policy=policy,
+        asked=request.engine,
+    )
     fields = facts.specs[spec_id].fields
     return FileGroup(
         group_id=index,
@@ -171,7 +182,8 @@ def _group(
         input_bytes=sum(file.size_bytes for file in candidate.files),
         records=sum(file.record_count for file in candidate.files),
         expected_output_files=candidate.outputs,
-        engine=Engine.SPARK,
+        engine=chosen.engine,
+        engine_reason=chosen.reason,
         rule=candidate.rule,
         # File opens that every full scan saves from now on.
         gain=float(len(candidate.files) - candidate.outputs + candidate.delete_files),
@@ -230,20 +242,28 @@ def _steps(
     sort_columns: tuple[str, ...],
     facts: TableFacts,
 ) -> Iterable[RewriteDataFiles]:
-    """One step for each strategy that found work: `auto` may mix two."""
-    by_strategy: dict[Strategy, list[FileGroup]] = defaultdict(list)
+    """One step for each strategy and engine that found work; copies come first."""
+    members: dict[tuple[Strategy, Engine], list[FileGroup]] = defaultdict(list)
     for strategy, group in groups:
-        by_strategy[strategy].append(group)
-    for strategy, members in by_strategy.items():
+        members[strategy, group.engine].append(group)
+    for (strategy, engine), chosen in sorted(members.items(), key=lambda item: item[0][1].value):
         yield RewriteDataFiles(
             strategy=strategy,
+            engine=engine,
             target_file_size_bytes=effective_target_bytes,
             min_file_size_bytes=_min_file_size(strategy, policy, effective_target_bytes),
             min_input_files=policy.min_input_files,
             sort_columns=sort_columns,
-            filter=_filter(facts, members),
-            groups=tuple(members),
+            filter=_filter(facts, chosen),
+            groups=tuple(chosen),
         )
+
+
+def step_for_spark(
+    facts: TableFacts, step: RewriteDataFiles, groups: tuple[FileGroup, ...]
+) -> RewriteDataFiles:
+    """The same work for groups that turned out not to be copied, by Iceberg's own action."""
+    return replace(step, engine=Engine.SPARK, groups=groups, filter=_filter(facts, groups))
 
 
 def _filter(facts: TableFacts, groups: Sequence[FileGroup]) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale, ProofFailed
 from neve.model.facts import (
+    ENGINE_PROPERTY,
     EPOCH_PROPERTY,
     JOB_ID_PROPERTY,
     LAYOUT_PROPERTY,
     PLAN_PROPERTY,
+    PROOF_PROPERTY,
     TARGET_SIZE_PROPERTY,
     SnapshotFacts,
     TableFacts,
@@ -19,9 +21,12 @@ from neve.model.facts import (
 from neve.model.job import JobState
 from neve.model.outcome import CompactionStats, Outcome, Proof, Status
 from neve.model.plan import Plan, RewriteDataFiles
+from neve.model.policy import Engine
 from neve.planning.cost import actual_usd
 from neve.planning.health import count_small_files
+from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change, find_change, merge_proofs, prove
+from neve.service.copy import CopyRun, run_copy
 from neve.service.lease import HeldLease, hold_table
 from neve.service.recover import settle_unfinished
 from neve.service.world import World
@@ -42,6 +47,8 @@ class Run:
     held: HeldLease
     before: TableFacts
     started_at: datetime
+    #: What the outcome should mention besides its figures.
+    notes: list[str] = field(default_factory=list)
 
 
 def apply_plan(world: World, plan: Plan) -> Outcome:
@@ -104,11 +111,14 @@ def _execute(run: Run) -> Outcome:
         return _without_commit(run, after, tag, failure)
     changes = [_change_of(run, snapshot) for snapshot in ours]
     proof = _prove(run, changes)
+    if all(PROOF_PROPERTY in snapshot.summary for snapshot in ours):
+        # Every output was compared with its sources byte by byte before it was committed.
+        proof = replace(proof, level="bytes")
     if problem := _problem(run, after, changes, proof):
         reason = f"{problem} {_take_back(run, after)}"
         after = world.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, changes=changes, proof=proof)
-    status, reason = Status.SUCCEEDED, _summary(changes)
+    status, reason = Status.SUCCEEDED, " ".join([_summary(changes), *run.notes])
     if failure is not None:
         status, reason = Status.FAILED, f"{failure.message} What was committed before stays."
     return _outcome(run, status, reason, after=after, changes=changes, proof=proof)
@@ -120,10 +130,44 @@ def _run_steps(run: Run) -> ExecutionError | None:
         run.held.check()
         run.world.say(f"Compacting {len(step.groups)} file groups of {run.plan.table} …")
         try:
-            run.world.engine.rewrite(run.plan.table, step, _properties(run, step), run.world.say)
+            if step.engine.copies:
+                _copy(run, step)
+            else:
+                _rewrite(run, step)
         except ExecutionError as error:
             return error
     return None
+
+
+def _rewrite(run: Run, step: RewriteDataFiles) -> None:
+    properties = {**_properties(run, step), ENGINE_PROPERTY: str(Engine.SPARK)}
+    run.world.engine.rewrite(run.plan.table, step, properties, run.world.say)
+
+
+def _copy(run: Run, step: RewriteDataFiles) -> None:
+    """Copy what can be copied; what footers refuse goes to Spark, and writers' groups wait."""
+    result = run_copy(
+        CopyRun(
+            run.world,
+            run.plan,
+            step,
+            run.before,
+            run.job_id,
+            run.held,
+            _properties(run, step),
+        )
+    )
+    if result.refused:
+        groups = tuple(group for group, _ in result.refused)
+        run.notes.append(
+            f"{len(groups)} groups could not be copied and went to Spark: {result.refused[0][1]}."
+        )
+        _rewrite(run, step_for_spark(run.before, step, groups))
+    if result.conflicting:
+        run.notes.append(
+            f"{len(result.conflicting)} groups were changed by writers meanwhile "
+            "and are left to the next run."
+        )
 
 
 def _properties(run: Run, step: RewriteDataFiles) -> dict[str, str]:
@@ -212,7 +256,6 @@ def _outcome(
     seconds = (finished_at - run.started_at).total_seconds()
     after = after or before
     changes = changes or []
-    added = sum(len(change.added) for change in changes)
     return Outcome(
         job_id=run.job_id,
         table=run.plan.table,
@@ -221,7 +264,7 @@ def _outcome(
         reason=reason,
         started_at=run.started_at,
         finished_at=finished_at,
-        engines={name: added if name == "spark" else 0 for name in ENGINE_NAMES},
+        engines=_engines(run, after),
         stats=_stats(run, after, changes, seconds),
         proof=proof,
         snapshot_before=before.snapshot_id,
@@ -232,6 +275,19 @@ def _outcome(
         actual_usd=actual_usd(world.cost_model, run.plan.cost, seconds) if changes else 0.0,
         bytes_rewritten=sum(f.size_bytes for change in changes for f in change.removed),
     )
+
+
+def _engines(run: Run, after: TableFacts) -> dict[str, int]:
+    """Output files by engine, as our snapshots in the table tell it."""
+    counts = dict.fromkeys(ENGINE_NAMES, 0)
+    for snapshot in after.ancestry():
+        if snapshot.job_id == run.job_id:
+            named = snapshot.summary.get(ENGINE_PROPERTY, "spark").split(",")
+            added = snapshot.summary.get("added-data-files", "0")
+            for part in named:
+                name, _, count = part.partition("=")
+                counts[name] += int(count or added)
+    return counts
 
 
 def _stats(run: Run, after: TableFacts, changes: list[Change], seconds: float) -> CompactionStats:

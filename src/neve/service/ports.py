@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from neve.model.facts import TableFacts
+from neve.model.facts import PartitionKey, TableFacts
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
+from neve.model.rewrite import (
+    CopyInputs,
+    FileDetails,
+    SpliceOrder,
+    SpliceReport,
+    SpliceRequirements,
+)
 from neve.model.table import TableRef
 
 
@@ -40,6 +47,14 @@ class Surveyor(Protocol):
         self, table: TableRef, *, where: str | None = None, snapshot_id: int | None = None
     ) -> TableFacts: ...
 
+    def copy_inputs(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        paths: Collection[str],
+        outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+    ) -> CopyInputs: ...
+
 
 class Engine(Protocol):
     """Changes tables."""
@@ -50,6 +65,23 @@ class Engine(Protocol):
         step: RewriteDataFiles,
         properties: Mapping[str, str],
         say: Reporter,
+    ) -> None: ...
+
+    def splice(
+        self,
+        table: TableRef,
+        orders: Sequence[SpliceOrder],
+        wanted: SpliceRequirements,
+        say: Reporter,
+    ) -> list[SpliceReport]: ...
+
+    def replace_files(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        removed: Sequence[FileDetails],
+        added: Sequence[FileDetails],
+        properties: Mapping[str, str],
     ) -> None: ...
 
     def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None: ...
@@ -94,6 +126,14 @@ class JobStore(Protocol):
 
     def unfinished(self, table: TableRef) -> list[Job]:
         """Jobs of the table that were left without an end, and are not running now."""
+        ...
+
+    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+        """Remember files that were written and not committed. The sweeper will look at them."""
+        ...
+
+    def leftovers(self, table: TableRef) -> list[str]:
+        """Files that jobs on the table wrote and did not commit."""
         ...
 
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:

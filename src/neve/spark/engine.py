@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
+from neve.model.rewrite import FileDetails, SpliceOrder, SpliceReport, SpliceRequirements
 from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_errors
 from neve.spark.log_table import write_log
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
+from neve.spark.rewrite.commit import replace_files
+from neve.spark.rewrite.distribute import splice_files
+from neve.spark.rewrite.storage import storage_of
 
 
 class SparkEngine:
@@ -40,6 +44,28 @@ class SparkEngine:
         with report_tasks(self.session, say):
             rewrite_data_files(self.session, table, step, properties)
 
+    def splice(
+        self,
+        table: TableRef,
+        orders: Sequence[SpliceOrder],
+        wanted: SpliceRequirements,
+        say: Reporter,
+    ) -> list[SpliceReport]:
+        """Write new files out of old row groups. Nothing is committed."""
+        properties = dict(tables.load_table(self.session, table).io().properties())
+        with report_tasks(self.session, say):
+            return splice_files(self.session, orders, wanted, storage_of(properties))
+
+    def replace_files(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        removed: Sequence[FileDetails],
+        added: Sequence[FileDetails],
+        properties: Mapping[str, str],
+    ) -> None:
+        replace_files(self.session, table, snapshot_id, removed, added, properties)
+
     def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
         tables.create_tag(self.session, table, snapshot_id, name, max_age_ms)
 
@@ -56,8 +82,8 @@ class SparkEngine:
         with engine_errors(f"Counting rows of table {table}"):
             wanted = self.session.createDataFrame([(path,) for path in paths], "path string")
             rows = (
-                self.session.read.option("snapshot-id", str(snapshot_id))
-                .table(str(table))
+                self.session.read.option("versionAsOf", str(snapshot_id))
+                .table(tables.spark_name(table))
                 .select(F.col("_file").alias("path"))
                 .join(F.broadcast(wanted), on="path", how="left_semi")
                 .groupBy("path")

@@ -29,8 +29,8 @@ def translate(what: str, error: Exception) -> ExecutionError:
     """The typed error that the causes of a JVM error amount to."""
     causes = list(_causes(error))
     names = [name for name, _ in causes]
-    message = next((text for _, text in reversed(causes) if text), str(error)).splitlines()[0]
-    sentence = f"{what} failed: {message.strip()[:500]}"
+    message = next((text for _, text in reversed(causes) if text.strip()), str(error))
+    sentence = f"{what} failed: {_telling_line(message)[:500]}"
     # The state of a commit is unknown even where a conflict is among the causes.
     if any(name.endswith(UNKNOWN) for name in names):
         return CommitUnknown(
@@ -39,6 +39,13 @@ def translate(what: str, error: Exception) -> ExecutionError:
     if any(name.endswith(CONFLICTS) for name in names):
         return CommitConflict(sentence, next_step="Run the command again: it plans anew.")
     return ExecutionError(sentence)
+
+
+def _telling_line(message: str) -> str:
+    """A Java error says it in its first line, a Python traceback in the last before the stack."""
+    lines = [line.strip() for line in message.strip().splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("at ")] or ["no reason was given"]
+    return said[-1] if any(line.startswith("Traceback") for line in said) else said[0]
 
 
 def _causes(error: Exception) -> Iterator[tuple[str, str]]:

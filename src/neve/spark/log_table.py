@@ -17,6 +17,7 @@ from pyspark.sql.types import (
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.tables import spark_name
 
 LOG_TABLE_NAME = "_maintenance_log"
 LOG_SCHEMA = StructType(
@@ -40,6 +41,7 @@ LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
 def write_log(session: SparkSession, outcome: Outcome) -> TableRef:
     """Append one row about the outcome; the table is made where it is missing."""
     log = outcome.table.sibling(LOG_TABLE_NAME)
+    name = spark_name(log)
     row = (
         outcome.table.name,
         LOGGED_OPERATIONS.get(outcome.operation, outcome.operation),
@@ -55,9 +57,9 @@ def write_log(session: SparkSession, outcome: Outcome) -> TableRef:
     with engine_errors(f"Writing to {log}"):
         frame = session.createDataFrame([row], LOG_SCHEMA).coalesce(1)
         try:
-            session.table(str(log)).schema  # noqa: B018 - asks the catalog
+            session.table(name).schema  # noqa: B018 - asks the catalog
         except AnalysisException:
-            frame.writeTo(str(log)).using("iceberg").create()
+            frame.writeTo(name).using("iceberg").create()
             return log
-        frame.writeTo(str(log)).append()
+        frame.writeTo(name).append()
     return log

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from neve.model.errors import InputError
-from neve.model.table import TableRef, quote_part
+from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.tables import quoted_name, spark_name
 
 EVENT_TYPES = ("page_view", "click", "purchase", "add_to_cart", "search")
 DEVICE_TYPES = ("mobile", "desktop", "tablet")
@@ -57,7 +58,7 @@ class TimedQuery:
 
 
 def create_namespace(session: SparkSession, table: TableRef) -> None:
-    name = ".".join(quote_part(part) for part in (table.catalog, *table.namespace))
+    name = quoted_name((table.catalog, *table.namespace))
     with engine_errors(f"Creating namespace {name}"):
         session.sql(CREATE_NAMESPACE, args={"namespace": name})
 
@@ -66,21 +67,21 @@ def create_sales(session: SparkSession, table: TableRef) -> None:
     """The sales table, partitioned by the day of ingestion; creating it twice is fine."""
     create_namespace(session, table)
     with engine_errors(f"Creating table {table}"):
-        session.sql(CREATE_SALES, args={"table": str(table)})
+        session.sql(CREATE_SALES, args={"table": spark_name(table)})
 
 
 def create_events(session: SparkSession, table: TableRef) -> None:
     """An empty events table. An earlier demo's table is replaced, anybody else's is not."""
     create_namespace(session, table)
     with engine_errors(f"Creating table {table}"):
-        if session.catalog.tableExists(str(table)):
+        if session.catalog.tableExists(spark_name(table)):
             _refuse_foreign(session, table)
-            session.sql(DROP_TABLE, args={"table": str(table)})
-        session.sql(CREATE_EVENTS, args={"table": str(table)})
+            session.sql(DROP_TABLE, args={"table": spark_name(table)})
+        session.sql(CREATE_EVENTS, args={"table": spark_name(table)})
 
 
 def _refuse_foreign(session: SparkSession, table: TableRef) -> None:
-    shown = session.sql("SHOW TBLPROPERTIES IDENTIFIER(:table)", args={"table": str(table)})
+    shown = session.sql("SHOW TBLPROPERTIES IDENTIFIER(:table)", args={"table": spark_name(table)})
     if {row["key"]: row["value"] for row in shown.collect()}.get(DEMO_PROPERTY) != "true":
         raise InputError(
             f"Table {table} exists and was not made by the demo, so it is left alone.",
@@ -93,7 +94,7 @@ def write_batch(
 ) -> None:
     """One micro-batch, as a streaming job would commit it: small, and into every partition."""
     with engine_errors(f"Writing a micro-batch to {table}"):
-        _events(session, batch, events, event_types).writeTo(str(table)).append()
+        _events(session, batch, events, event_types).writeTo(spark_name(table)).append()
 
 
 def _events(
@@ -125,7 +126,7 @@ def _events(
 def time_query(session: SparkSession, table: TableRef, event_type: str, runs: int) -> TimedQuery:
     """An aggregate over one partition, timed after a run that warms the caches."""
     query = (
-        session.table(str(table))
+        session.table(spark_name(table))
         .where(F.col("event_type") == event_type)
         .groupBy("event_type")
         .agg(
@@ -147,4 +148,4 @@ def time_query(session: SparkSession, table: TableRef, event_type: str, runs: in
 
 def count_rows(session: SparkSession, table: TableRef) -> int:
     with engine_errors(f"Counting rows of {table}"):
-        return session.table(str(table)).count()
+        return session.table(spark_name(table)).count()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -57,6 +58,9 @@ def build_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     os.environ["JAVA_HOME"] = str(java.home)
+    if master.startswith("local"):
+        # Tasks run on this machine, so they run in this environment.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     with _quiet_jvm() as log:
         try:
             return builder.getOrCreate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,11 +17,20 @@ def iceberg(session: SparkSession) -> Any:
     return jvm.org.apache.iceberg
 
 
+def spark_name(table: TableRef) -> str:
+    """The name with every part quoted: Spark takes fewer bare names than people write."""
+    return quoted_name((table.catalog, *table.namespace, table.name))
+
+
+def quoted_name(parts: Iterable[str]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
 def load_table(session: SparkSession, table: TableRef) -> Any:
     """The Java table, as it is now."""
     with engine_errors(f"Loading table {table}"):
         loaded = iceberg(session).spark.Spark3Util.loadIcebergTable(
-            session._jsparkSession, str(table)
+            session._jsparkSession, spark_name(table)
         )
         loaded.refresh()
         return loaded

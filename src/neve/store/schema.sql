@@ -19,4 +19,11 @@ CREATE TABLE IF NOT EXISTS claims (
     epoch       INTEGER NOT NULL,
     expires_at  REAL NOT NULL
 );
+-- Files that a job wrote and did not commit. Nothing is deleted from here: the sweeper decides.
+CREATE TABLE IF NOT EXISTS leftovers (
+    path        TEXT PRIMARY KEY,
+    table_name  TEXT NOT NULL,
+    job_id      TEXT NOT NULL,
+    recorded_at REAL NOT NULL
+);
 PRAGMA user_version = 1;

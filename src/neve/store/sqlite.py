@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -116,6 +116,22 @@ class SqliteStore:
             f"AND claims.expires_at > {NOW}) ORDER BY created_at",
             (str(table),),
         )
+
+    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+        with self._write() as db:
+            db.executemany(
+                "INSERT OR IGNORE INTO leftovers (path, table_name, job_id, recorded_at) "
+                f"VALUES (?, ?, ?, {NOW})",
+                [(path, str(table), job_id) for path in paths],
+            )
+
+    def leftovers(self, table: TableRef) -> list[str]:
+        with self._write() as db:
+            rows = db.execute(
+                "SELECT path FROM leftovers WHERE table_name = ? ORDER BY recorded_at, path",
+                (str(table),),
+            ).fetchall()
+        return [row["path"] for row in rows]
 
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
         order = "ORDER BY created_at DESC, job_id LIMIT ?"

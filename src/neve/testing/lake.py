@@ -98,8 +98,9 @@ class MemoryLake:
         parent = self.facts.snapshot_id
         snapshot_id = max((s.snapshot_id for s in self.facts.snapshots), default=0) + 1
         fresh = {file.path for file in added}
-        numbered = (*self.facts.data_files, *self.facts.delete_files)
-        sequence_number = max((item.data_sequence_number for item in numbered), default=0) + 1
+        numbers = [f.data_sequence_number for f in self.facts.data_files]
+        numbers += [f.data_sequence_number for f in self.facts.delete_files]
+        sequence_number = max(numbers, default=0) + 1
         self.facts = replace(
             self.facts,
             snapshot_id=snapshot_id,

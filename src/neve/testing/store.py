@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,6 +23,7 @@ class MemoryStore:
         self._jobs: dict[str, Job] = {}
         self._leases: dict[TableRef, Lease] = {}
         self._outcomes: list[Outcome] = []
+        self._leftovers: dict[TableRef, list[str]] = {}
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
         now, held = self._clock(), self._leases.get(table)
@@ -67,6 +68,13 @@ class MemoryStore:
             for job in self._jobs.values()
             if job.table == table and not job.state.is_final and job.job_id != running
         ]
+
+    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+        known = self._leftovers.setdefault(table, [])
+        known += [path for path in paths if path not in known]
+
+    def leftovers(self, table: TableRef) -> list[str]:
+        return list(self._leftovers.get(table, []))
 
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
         found = [job for job in self._jobs.values() if table is None or job.table == table]

@@ -1,0 +1,146 @@
+"""Everything that manifests say about chosen data files, for committing their replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.partitioning import PartitionKey as NamedPartition
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.typedef import Record
+from pyiceberg.types import (
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
+
+from neve.catalog.manifests import BOUNDS, COUNTS, STATUS_DELETED, ProjectedAvroFile, map_field
+from neve.catalog.survey import partition_specs
+from neve.model.facts import PartitionKey, SpecFacts
+from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
+from neve.planning.partition_values import to_json_value
+
+CODE_PROPERTY = "write.py-location-provider.impl"
+_READ_SCHEMA = Schema(
+    NestedField(0, "status", IntegerType(), required=True),
+    NestedField(
+        2,
+        "data_file",
+        StructType(
+            NestedField(100, "file_path", StringType(), required=True),
+            NestedField(102, "partition", StructType(), required=True),
+            NestedField(103, "record_count", LongType(), required=True),
+            NestedField(104, "file_size_in_bytes", LongType(), required=True),
+            NestedField(
+                132,
+                "split_offsets",
+                ListType(133, LongType(), element_required=True),
+                required=False,
+            ),
+            NestedField(140, "sort_order_id", IntegerType(), required=False),
+            map_field(108, "column_sizes", 117, 118, LongType()),
+            *COUNTS,
+            *BOUNDS,
+        ),
+        required=True,
+    ),
+)
+
+
+def read_details(loaded: Table, snapshot_id: int, paths: Collection[str]) -> list[FileDetails]:
+    """The details of the data files at those paths, which the snapshot holds."""
+    snapshot = loaded.snapshot_by_id(snapshot_id)
+    assert snapshot is not None
+    wanted = set(paths)
+    specs = partition_specs(loaded.metadata)
+    found: list[FileDetails] = []
+    for manifest in snapshot.manifests(loaded.io):
+        if len(found) == len(wanted):
+            break
+        if manifest.content == ManifestContent.DATA:
+            found += _read_manifest(loaded.io, manifest, specs[manifest.partition_spec_id], wanted)
+    return found
+
+
+def _read_manifest(
+    io: FileIO, manifest: ManifestFile, spec: SpecFacts, wanted: set[str]
+) -> Iterator[FileDetails]:
+    with ProjectedAvroFile(io.new_input(manifest.manifest_path), _READ_SCHEMA) as reader:
+        for record in reader:
+            if record[0] != STATUS_DELETED and record[1][0] in wanted:
+                yield _details(record[1], spec)
+
+
+def _details(file: Record, spec: SpecFacts) -> FileDetails:
+    return FileDetails(
+        path=file[0],
+        spec_id=spec.spec_id,
+        partition=tuple(
+            to_json_value(field, file[1][position]) for position, field in enumerate(spec.fields)
+        ),
+        record_count=file[2],
+        size_bytes=file[3],
+        split_offsets=tuple(file[4]) if file[4] else None,
+        sort_order_id=file[5],
+        metrics=ColumnMetrics(
+            column_sizes=file[6],
+            value_counts=file[7],
+            null_value_counts=file[8],
+            nan_value_counts=file[9],
+            lower_bounds=file[10],
+            upper_bounds=file[11],
+        ),
+    )
+
+
+def leaf_columns(schema: Schema) -> tuple[LeafColumn, ...]:
+    """The columns that hold values, at every level of the current schema."""
+    found: list[LeafColumn] = []
+
+    def visit(field_id: int, of: IcebergType) -> None:
+        if isinstance(of, StructType):
+            for field in of.fields:
+                visit(field.field_id, field.field_type)
+        elif isinstance(of, ListType):
+            visit(of.element_id, of.element_type)
+        elif isinstance(of, MapType):
+            visit(of.key_id, of.key_type)
+            visit(of.value_id, of.value_type)
+        else:
+            found.append(LeafColumn(field_id, str(of)))
+
+    for field in schema.fields:
+        visit(field.field_id, field.field_type)
+    return tuple(found)
+
+
+def data_locations(
+    loaded: Table, requests: Sequence[tuple[PartitionKey, Sequence[str]]]
+) -> list[tuple[str, ...]]:
+    """Where new data files of those names belong in their partitions, by the table's rules."""
+    # A table property may name Python code to import; other people's code is not run here.
+    properties = {key: value for key, value in loaded.properties.items() if key != CODE_PROPERTY}
+    provider = load_location_provider(loaded.location(), properties)
+    return [
+        tuple(provider.new_data_location(name, _named(loaded, partition)) for name in names)
+        for partition, names in requests
+    ]
+
+
+def _named(loaded: Table, partition: PartitionKey) -> NamedPartition | None:
+    spec_id, values = partition
+    spec = loaded.specs()[spec_id]
+    if not spec.fields:
+        return None
+    named = NamedPartition([], spec, loaded.schema())
+    # The values are transformed already; as a cached property they are taken as they are.
+    named.__dict__["partition"] = Record(*values)
+    return named

@@ -1,0 +1,92 @@
+"""One commit for all files, in a constant number of calls into the JVM.
+
+A call into the JVM takes about half a millisecond, so nothing here loops over files: they cross as
+one JSON text, and Iceberg's own parser makes the Java objects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from neve.model.rewrite import ColumnMetrics, FileDetails
+from neve.model.table import TableRef
+from neve.spark.errors import engine_errors
+from neve.spark.tables import iceberg, load_table
+
+
+def replace_files(
+    session: SparkSession,
+    table: TableRef,
+    snapshot_id: int,
+    removed: Sequence[FileDetails],
+    added: Sequence[FileDetails],
+    properties: Mapping[str, str],
+) -> None:
+    """Replace data files by others, unless a writer has touched the replaced ones since.
+
+    No sequence number is set: a delete that lands meanwhile conflicts instead of being lost.
+    """
+    loaded = load_table(session, table)
+    with engine_errors(f"Committing to table {table}"):
+        rewrite = loaded.newRewrite().rewriteFiles(
+            _java_files(session, loaded, removed), _java_files(session, loaded, added)
+        )
+        rewrite = rewrite.validateFromSnapshot(snapshot_id)
+        for key, value in properties.items():
+            rewrite = rewrite.set(key, value)
+        rewrite.commit()
+
+
+def _java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:
+    """A Java set of data files. The parser of scan responses and a file group make it in bulk."""
+    jvm: Any = session._jvm
+    package = iceberg(session)
+    mapper = package.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+    text = json.dumps({"file-scan-tasks": [{"data-file": file_document(f)} for f in files]})
+    tasks = package.rest.TableScanResponseParser.parseFileScanTasks(
+        mapper.readTree(text), jvm.java.util.ArrayList(), loaded.specs(), True
+    )
+    return package.actions.RewriteFileGroup(None, tasks, 0, 1, 1, 1).rewrittenFiles()
+
+
+def file_document(file: FileDetails) -> dict[str, object]:
+    """A data file as Iceberg's content file JSON."""
+    document: dict[str, object] = {
+        "spec-id": file.spec_id,
+        "content": "data",
+        "file-path": file.path,
+        "file-format": "parquet",
+        "partition": list(file.partition),
+        "file-size-in-bytes": file.size_bytes,
+        "record-count": file.record_count,
+        **_metrics_document(file.metrics),
+    }
+    if file.split_offsets:
+        document["split-offsets"] = list(file.split_offsets)
+    if file.sort_order_id is not None:
+        document["sort-order-id"] = file.sort_order_id
+    return document
+
+
+def _metrics_document(metrics: ColumnMetrics) -> dict[str, object]:
+    counts = {
+        "column-sizes": metrics.column_sizes,
+        "value-counts": metrics.value_counts,
+        "null-value-counts": metrics.null_value_counts,
+        "nan-value-counts": metrics.nan_value_counts,
+    }
+    bounds = {"lower-bounds": metrics.lower_bounds, "upper-bounds": metrics.upper_bounds}
+    document: dict[str, object] = {
+        name: {"keys": list(values), "values": list(values.values())}
+        for name, values in counts.items()
+        if values
+    }
+    for name, found in bounds.items():
+        if found:
+            encoded = [bound.hex().upper() for bound in found.values()]
+            document[name] = {"keys": list(found), "values": encoded}
+    return document

@@ -1,0 +1,42 @@
+"""What the maintenance log says about an operation, in words."""
+
+from __future__ import annotations
+
+from neve.trino.outcome import Counts, Operation
+
+# A failure in Trino can carry a page of text; the log wants its beginning.
+LONGEST_SENTENCE = 1000
+
+
+def describe(operation: Operation, before: Counts, after: Counts) -> str:
+    """A summary of an operation that completed."""
+    match operation:
+        case Operation.OPTIMIZE:
+            return _change("file", before.files, after.files, "No files to compact")
+        case Operation.EXPIRE_SNAPSHOTS:
+            return _change("snapshot", before.snapshots, after.snapshots, "No snapshots to expire")
+        case Operation.REMOVE_ORPHAN_FILES:
+            # Orphans are in no count, and Trino does not say how many there were.
+            return f"Orphan files removed, if any; the table uses {_number('file', after.files)}."
+
+
+def error_sentence(error: Exception) -> str:
+    """What went wrong, on one line, with Trino's query id where there is one."""
+    message = " ".join(str(getattr(error, "message", None) or error).split())
+    message = message or type(error).__name__
+    query = getattr(error, "query_id", None)
+    return message[:LONGEST_SENTENCE] + (f" (query {query})" if query else "")
+
+
+def _change(noun: str, before: int | None, after: int | None, unchanged: str) -> str:
+    if before is None or after is None:
+        return f"Done; the {noun}s could not be counted."
+    if before == after:
+        return f"{unchanged}: {_number(noun, after)} as before."
+    return f"{_number(noun, before)} became {after}."
+
+
+def _number(noun: str, count: int | None) -> str:
+    if count is None:
+        return f"an unknown number of {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,177 @@
+"""Parts of the lakehouse that break while it is maintained."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neve.model.errors import CatalogError
+from neve.trino import Outcome, maintain_schema, maintain_table
+from neve.trino.connect import trino_errors
+
+QUOTA = 5_000_000
+
+
+def maintain(lake: Any, table: str, cursor: Any = None) -> list[Outcome]:
+    return maintain_table(cursor or lake.cursor, table, settings=lake.settings(), **common())
+
+
+def common() -> dict[str, Any]:
+    return {
+        "run_id": "run-1",
+        "clock": lambda: datetime.now(UTC),
+        "errors": trino_errors(),
+    }
+
+
+def statuses(outcomes: list[Outcome]) -> list[str]:
+    return [str(outcome.status) for outcome in outcomes]
+
+
+def test_an_unreachable_trino_ends_the_run_before_any_maintenance(trino_connect) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        cursor = trino_connect(port=nobody.getsockname()[1], max_attempts=1).cursor()
+
+        with pytest.raises(CatalogError, match="did not list the tables") as raised:
+            maintain_schema(cursor, **common())
+
+    assert "Connection refused" in str(raised.value)
+
+
+def test_trino_vanishing_under_an_open_connection_fails_each_operation(lake, stack) -> None:
+    lake.make_table("sales", files=2)
+
+    with stack.without("trino"):
+        outcomes = maintain(lake, "sales")
+
+    assert statuses(outcomes) == ["failed"] * 3
+    assert all(outcome.log_problem for outcome in outcomes)
+    assert statuses(maintain(lake, "sales")) == ["completed"] * 3
+
+
+def test_a_catalog_that_is_down_fails_each_operation_and_recovers(lake, stack) -> None:
+    lake.make_table("sales", files=3)
+    rows = lake.rows("sales")
+
+    with stack.without("rest"):
+        outcomes = maintain(lake, "sales")
+        with pytest.raises(CatalogError):
+            maintain_schema(lake.cursor, settings=lake.settings(), **common())
+
+    assert statuses(outcomes) == ["failed"] * 3
+    assert all(outcome.log_problem for outcome in outcomes)
+    assert statuses(maintain(lake, "sales")) == ["completed"] * 3
+    assert lake.rows("sales") == rows
+
+
+def test_a_storage_that_is_down_fails_each_operation_and_recovers(
+    lake, stack, trino_connect
+) -> None:
+    """The catalog tries for minutes to read metadata: the session's limit ends each statement."""
+    lake.make_table("sales", files=3)
+    rows = lake.rows("sales")
+    impatient = trino_connect(session_properties={"query_max_run_time": "2s"}).cursor()
+
+    with stack.without("s3"):
+        outcomes = maintain(lake, "sales", impatient)
+
+    assert statuses(outcomes) == ["failed"] * 3
+    assert all(outcome.log_problem for outcome in outcomes)
+    assert lake.rows("sales") == rows
+    assert statuses(maintain(lake, "sales")) == ["completed"] * 3
+
+
+def test_one_broken_table_leaves_the_others_alone(lake, stack) -> None:
+    for table in ("a", "b", "c"):
+        lake.make_table(table, files=2)
+    broken = lake.folder("b", stack) / "metadata"
+    for metadata in broken.glob("*.metadata.json"):
+        metadata.unlink()
+
+    outcomes = maintain_schema(lake.cursor, settings=lake.settings(), **common())
+
+    assert statuses(outcomes) == ["completed"] * 3 + ["failed"] * 3 + ["completed"] * 3
+    assert sorted({(table, status) for table, _, status in lake.log()}) == [
+        ("a", "completed"),
+        ("b", "failed"),
+        ("c", "completed"),
+    ]
+
+
+def test_one_failing_operation_leaves_the_others_alone(lake, stack) -> None:
+    """Without one of its files a table cannot be compacted, but its metadata is sound."""
+    lake.make_table("sales", files=3)
+    lost, *_ = (lake.folder("sales", stack) / "data").rglob("*.parquet")
+    lost.unlink()
+
+    outcomes = maintain(lake, "sales")
+
+    assert statuses(outcomes) == ["failed", "completed", "completed"]
+    assert lost.name in outcomes[0].details
+    assert outcomes[0].before == outcomes[0].after
+    assert lake.log("operation, status, details") == [
+        [str(outcome.operation), str(outcome.status), outcome.details] for outcome in outcomes
+    ]
+
+
+def test_a_broken_log_table_does_not_hide_the_outcomes(lake) -> None:
+    lake.make_table("sales", files=3)
+    lake.sql(f"CREATE TABLE {lake.name('_maintenance_log')} (something_else integer)")
+
+    outcomes = maintain(lake, "sales")
+
+    assert statuses(outcomes) == ["completed"] * 3
+    assert outcomes[0].details == "3 files became 1."
+    assert all("table_name" in (outcome.log_problem or "") for outcome in outcomes)
+
+
+@pytest.fixture
+def small_bucket(stack: Any) -> Iterator[str]:
+    """A bucket that holds five megabytes, as a file system in memory mounted over its folder."""
+    folder = Path(stack.facts["s3"]["data_folder"], f"quota-{uuid.uuid4().hex[:8]}")
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={QUOTA}", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+        problem = mounted.stderr.strip() if mounted.returncode else None
+    except FileNotFoundError:
+        problem = "there is no mount command"
+    if problem:
+        folder.rmdir()
+        pytest.skip(f"a bucket with a quota needs the right to mount a tmpfs: {problem}")
+    yield folder.name
+    subprocess.run(["umount", str(folder)], check=True)
+    folder.rmdir()
+
+
+def test_a_quota_exceeded_while_compacting_leaves_the_table_as_it_was(
+    lake, stack, small_bucket: str
+) -> None:
+    lake.make_table("sales", files=0, location=f"s3://{small_bucket}/sales")
+    # Hashes do not compress: 640 kB per insert, so that the table and its copy do not both fit.
+    for _ in range(5):
+        lake.sql(
+            f"INSERT INTO {lake.name('sales')} SELECT n, to_hex(sha512(to_utf8(uuid_text))) FROM "
+            "(SELECT n, cast(uuid() AS varchar) AS uuid_text FROM UNNEST(sequence(1, 8000)) u(n))"
+        )
+    rows = lake.rows("sales")
+
+    optimize, *others = maintain(lake, "sales")
+
+    assert optimize.status == "failed"
+    assert optimize.before == optimize.after
+    assert lake.rows("sales") == rows
+    assert statuses(others) == ["completed"] * 2
+    folder = Path(stack.facts["s3"]["data_folder"], small_bucket)
+    subprocess.run(["mount", "-o", f"remount,size={10 * QUOTA}", str(folder)], check=True)
+    assert maintain(lake, "sales")[0].details == "5 files became 1."
+    assert lake.rows("sales") == rows
+    lake.sql(f"DROP TABLE {lake.name('sales')}")

@@ -1,0 +1,89 @@
+"""Bring a part onto this machine once, with the tools' own configuration of where from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from layout import StackError, locked
+
+# The plugin's version is pinned so that two machines run the same goal.
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+
+
+def once(folder: Path, fill: Callable[[Path], None]) -> Path:
+    """Let `fill` make the folder's contents, unless an earlier call did.
+
+    The folder appears by a rename when it is complete. Whoever comes second waits at the lock.
+    """
+    if folder.is_dir():
+        return folder
+    with locked(folder.with_name(folder.name + ".lock")):
+        if folder.is_dir():
+            return folder
+        for leftover in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        print(f"{folder.name}: downloading; the first time this can take minutes.", flush=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            fill(temporary)
+            temporary.rename(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def go_install(package: str, into: Path) -> None:
+    environment = os.environ | {"GOBIN": str(into), "CGO_ENABLED": "0"}
+    _run("go", ["install", package], into, environment, install="Go 1.24 or newer")
+
+
+def maven_copy(coordinates: str, into: Path) -> Path:
+    """Copy one artifact (group:name:version[:packaging[:classifier]]) and return its file."""
+    before = set(into.iterdir())
+    arguments = ["-B", "-q", MAVEN_COPY, f"-Dartifact={coordinates}", f"-DoutputDirectory={into}"]
+    _run("mvn", arguments, into, dict(os.environ), install="Apache Maven 3.8 or newer")
+    (copied,) = set(into.iterdir()) - before
+    return copied
+
+
+def unpack(archive: Path, into: Path) -> None:
+    """Unpack an archive that holds a single folder, as that folder; drop the archive."""
+    with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as packed:
+                packed.extractall(scratch)
+        else:
+            with tarfile.open(archive) as packed_tar:
+                packed_tar.extractall(scratch, filter="data")
+        (top,) = Path(scratch).iterdir()
+        into.parent.mkdir(parents=True, exist_ok=True)
+        top.rename(into)
+    archive.unlink()
+
+
+def _run(
+    tool: str, arguments: list[str], folder: Path, environment: dict[str, str], *, install: str
+) -> None:
+    if shutil.which(tool) is None:
+        raise StackError(f"`{tool}` is not on the PATH: install {install} and run this again.")
+    done = subprocess.run(
+        [tool, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-15:])
+        raise StackError(f"`{tool} {' '.join(arguments)}` failed:\n{tail}")

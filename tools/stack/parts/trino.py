@@ -1,0 +1,117 @@
+"""The query engine: a Trino of one node with the Iceberg connector and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import web
+from fetching import maven_copy, once, unpack
+from javas import find_java
+from layout import LOOPBACK, Facts, Stack, write_private, write_properties
+from processes import Launch
+
+NEEDS: tuple[str, ...] = ("s3", "rest")
+VERSION = "476"
+CATALOG = "iceberg"
+USER = "neve"
+JVM = """\
+-server
+-Xmx1G
+-XX:+UseG1GC
+-XX:+ExplicitGCInvokesConcurrent
+-XX:+ExitOnOutOfMemoryError
+-XX:ReservedCodeCacheSize=256M
+-XX:+EnableDynamicAgentLoading
+-Djdk.attach.allowAttachSelf=true
+-Dfile.encoding=UTF-8
+"""
+
+
+def fetch(cache: Path) -> Path:
+    def fill(folder: Path) -> None:
+        server = maven_copy(f"io.trino:trino-server-core:{VERSION}:tar.gz", folder)
+        unpack(server, folder / "server")
+        plugin = maven_copy(f"io.trino:trino-iceberg:{VERSION}:zip", folder)
+        unpack(plugin, folder / "server" / "plugin" / "iceberg")
+
+    return once(cache / f"trino-{VERSION}", fill)
+
+
+def start(stack: Stack, installed: Path) -> Launch:
+    port = stack.port("trino")
+    data = stack.data_folder("trino")
+    server = installed / "server"
+    etc = data / "etc"
+    write_private(etc / "jvm.config", JVM)
+    write_properties(etc / "node.properties", _node(data))
+    write_properties(etc / "config.properties", _config(port, server, etc))
+    write_properties(etc / "catalog" / f"{CATALOG}.properties", _catalog(stack.facts))
+    java = find_java(at_least=24, below=None, wanted_by="Trino")
+    return Launch(
+        command=[str(server / "bin" / "launcher"), "run", f"--etc-dir={etc}"],
+        environment={"JAVA_HOME": str(java)},
+        facts={
+            "uri": f"http://{LOOPBACK}:{port}",
+            "host": LOOPBACK,
+            "port": port,
+            "user": USER,
+            "catalog": CATALOG,
+        },
+    )
+
+
+def ready(facts: Facts) -> bool:
+    info = web.get_json(facts["uri"] + "/v1/info")
+    if not isinstance(info, dict) or info.get("starting") is not False:
+        return False
+    # Started is not yet useful: its one worker may still be unknown, or its catalog out of reach.
+    return _answers(facts, f"SHOW SCHEMAS FROM {CATALOG}")
+
+
+def _answers(facts: Facts, statement: str) -> bool:
+    headers = {"X-Trino-User": USER}
+    page = web.get_json(facts["uri"] + "/v1/statement", body=statement.encode(), headers=headers)
+    while isinstance(page, dict) and "error" not in page:
+        if "nextUri" not in page:
+            return True
+        page = web.get_json(page["nextUri"], headers=headers)
+    return False
+
+
+def _node(data: Path) -> dict[str, str]:
+    return {
+        "node.environment": "neve",
+        "node.id": "neve",
+        "node.data-dir": str(data),
+        "node.bind-ip": LOOPBACK,
+        "node.internal-address": LOOPBACK,
+    }
+
+
+def _config(port: int, server: Path, etc: Path) -> dict[str, str]:
+    return {
+        "coordinator": "true",
+        "node-scheduler.include-coordinator": "true",
+        "http-server.http.port": str(port),
+        "discovery.uri": f"http://{LOOPBACK}:{port}",
+        "plugin.dir": str(server / "plugin"),
+        "catalog.config-dir": str(etc / "catalog"),
+    }
+
+
+def _catalog(facts: dict[str, Facts]) -> dict[str, str]:
+    storage, catalog = facts["s3"], facts["rest"]
+    return {
+        "connector.name": "iceberg",
+        "iceberg.catalog.type": "rest",
+        "iceberg.rest-catalog.uri": catalog["uri"],
+        "iceberg.rest-catalog.warehouse": catalog["warehouse"],
+        "fs.native-s3.enabled": "true",
+        "s3.endpoint": storage["endpoint"],
+        "s3.region": storage["region"],
+        "s3.path-style-access": "true",
+        "s3.aws-access-key": storage["access_key"],
+        "s3.aws-secret-key": storage["secret_key"],
+        # The default of 20 waits for minutes on a storage that is down, which tests take down.
+        "s3.max-error-retries": "3",
+    }
