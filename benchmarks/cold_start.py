@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+
 from synthetic import make_table
 
 RUNS = 7
@@ -44,8 +45,8 @@ def main() -> None:
         print(json.dumps(result, indent=2))
     else:
         print(
-            f"neve health, cold: median {result['median_s']:.2f} s, worst {result['worst_s']:.2f} s "
-            f"of {RUNS} runs, {result['jvms_started']} JVMs started"
+            f"neve health, cold: median {result['median_s']:.2f} s, "
+            f"worst {result['worst_s']:.2f} s of {RUNS} runs, {result['jvms_started']} JVMs started"
         )
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/planning.py [--json]
 
-Each size is planned in a process of its own, warmed by a small plan, so that peak memory is its own.
+Each size is planned in a process of its own, warmed by a small plan: peak memory is its own.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _data_file(
 ) -> DataFile:
     day = f"day-{number % partitions:04d}"
     bounds = {i: struct.pack("<q", random_.getrandbits(40)) for i in range(2, columns + 1)}
-    counts = {i: 10_000 for i in range(1, columns + 1)}
+    counts = dict.fromkeys(range(1, columns + 1), 10000)
     data_file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"{location}/data/day={day}/{number:08d}-{uuid.UUID(int=number)}.parquet",
@@ -78,7 +78,7 @@ def _data_file(
         file_size_in_bytes=random_.randint(1, 40) * MB,
         column_sizes=counts,
         value_counts=counts,
-        null_value_counts={i: 0 for i in counts},
+        null_value_counts=dict.fromkeys(counts, 0),
         nan_value_counts={},
         lower_bounds={1: day.encode(), **bounds},
         upper_bounds={1: day.encode(), **bounds},

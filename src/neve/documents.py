@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from neve.model.errors import InputError
 from neve.model.table import TableRef, split_name
 
 Value = TypeVar("Value")
@@ -72,5 +73,8 @@ def _tables_of_names(document: Any) -> Any:
 
 
 def _table_parts(name: str) -> dict[str, Any]:
-    catalog, *namespace, table = split_name(name)
+    try:
+        catalog, *namespace, table = split_name(name)
+    except InputError as error:
+        raise ValueError(error.message) from error
     return {"catalog": catalog, "namespace": namespace, "name": table}

@@ -15,7 +15,12 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from neve.model.errors import ConfigError, NeveError
 from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, Policy
@@ -169,6 +174,11 @@ def load_settings(
         settings = Settings(**values)
     except ValidationError as error:
         raise _explain(error, path) from None
+    except SettingsError as error:
+        raise ConfigError(
+            f"An environment variable cannot be used: {error}.",
+            next_step="Set single values, for example NEVE_SPARK__MASTER.",
+        ) from error
     return settings.model_copy(
         update={
             "catalogs": {
@@ -202,7 +212,7 @@ def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigError(f"The configuration file {path} must hold a mapping at its top.")
     expanded = expand_variables(values, environ)
     assert isinstance(expanded, dict)
-    return expanded
+    return {str(key): value for key, value in expanded.items()}
 
 
 def expand_variables(value: object, environ: Mapping[str, str]) -> object:
@@ -263,7 +273,7 @@ def _absolute(properties: dict[str, str], folder: Path) -> dict[str, str]:
     warehouse = result.get("warehouse")
     # Only a SQL catalog's warehouse is a location; elsewhere it may be the name of one.
     if warehouse and result.get("type") == "sql" and "://" not in warehouse:
-        result["warehouse"] = (folder / Path(warehouse).expanduser()).resolve().as_uri()
+        result["warehouse"] = _absolute_path(warehouse, folder).as_uri()
     return result
 
 
@@ -273,5 +283,11 @@ def absolute_sqlite_url(url: str, folder: Path) -> str:
     if not url.startswith(prefix):
         return url
     path, _, query = url.removeprefix(prefix).partition("?")
-    absolute = (folder / Path(path).expanduser()).resolve()
-    return f"{prefix}{absolute}" + (f"?{query}" if query else "")
+    return f"{prefix}{_absolute_path(path, folder)}" + (f"?{query}" if query else "")
+
+
+def _absolute_path(path: str, folder: Path) -> Path:
+    try:
+        return (folder / Path(path).expanduser()).resolve()
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"The path {path} cannot be used: {error}.") from error

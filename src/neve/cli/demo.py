@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from neve.app import App
 from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
@@ -247,9 +248,9 @@ def _chapters(story: Story) -> list[Any]:
         ("query", f"{story.query_before.seconds:.3f} s", f"{story.query_after.seconds:.3f} s"),
     ]
     checks = [
-        f"[green]✔[/] {check.name}: {check.detail}"
+        f"[green]✔[/] {check.name}: {escape(check.detail)}"
         if check.holds
-        else f"[red]✘ {check.name}: {check.detail}[/]"
+        else f"[red]✘ {check.name}: {escape(check.detail)}[/]"
         for check in story.validations
     ]
     late = story.partition_compaction.stats
@@ -258,7 +259,7 @@ def _chapters(story: Story) -> list[Any]:
         render_plan(story.plan),
         "\n[bold]2. The compaction[/]",
         render_outcome(story.compaction),
-        f"\n[bold]3. Late events, and a compaction of partition {story.partition} only[/]",
+        f"\n[bold]3. Late events, and a compaction of partition {escape(story.partition)} only[/]",
         render_outcome(story.partition_compaction),
         "\n[bold]4. The impact[/]",
         table_of(("", "before", "after"), impact),

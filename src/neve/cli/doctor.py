@@ -38,9 +38,9 @@ def doctor(output: OutputOption = Format.TEXT, config: ConfigOption = None) -> N
 
 def _line(check: Check) -> str:
     if check.passed:
-        return f"[green]✔[/] {check.name}: {escape(check.detail)}"
+        return f"[green]✔[/] {escape(check.name)}: {escape(check.detail)}"
     fix = f"\n  [dim]→[/] {escape(check.fix)}" if check.fix else ""
-    return f"[red]✘[/] {check.name}: {escape(check.detail)}{fix}"
+    return f"[red]✘[/] {escape(check.name)}: {escape(check.detail)}{fix}"
 
 
 def _checks(config: str | None) -> Iterator[Check]:

@@ -2,12 +2,61 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from neve import __version__
 from neve.cli import change, demo, doctor, look
+from neve.cli.context import EXIT_ERROR
+from neve.cli.output import Format, Output
+from neve.model.errors import InputError
+
+#: What typer raises for options and arguments that it cannot take; it has no public name.
+UsageError: Any = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """Usage errors are errors: with typer's exit code 2, a typing error would mean work found."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().main(args, *rest, **options)
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*args, **options)
+        except UsageError as error:
+            self._explain(error)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            self._explain(error)
+            raise
+
+    def _explain(self, error: Any) -> None:
+        error.exit_code = EXIT_ERROR
+        if _asks_for_json(self._words):
+            command = error.ctx.command_path if error.ctx else "neve"
+            refusal = InputError(error.format_message(), next_step=f"See {command} --help.")
+            Output(Format.JSON).error(refusal)
+            sys.exit(EXIT_ERROR)
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    apart = any(pair in (("-o", "json"), ("--output", "json")) for pair in pairwise(words))
+    return apart or "-ojson" in words or "--output=json" in words
+
 
 app = typer.Typer(
+    cls=Commands,
     name="neve",
     help="Keeps Apache Iceberg tables fast and cheap.",
     no_args_is_help=True,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from neve.model.errors import NeveError
@@ -28,16 +29,16 @@ class Output:
     def __init__(self, format: Format) -> None:
         self.format = format
         # In a pipe there is no width to fit into, and a folded line is hard to search.
-        self._out = Console(highlight=False, width=None if sys.stdout.isatty() else 240)
-        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        width = None if sys.stdout.isatty() else 240
+        self._out = Console(highlight=False, emoji=False, width=width)
+        self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
     def result(self, document: Any, *render: RenderableType | Callable[[], RenderableType]) -> None:
         """Print a result: the document as JSON, or its renderings."""
         if self.format is Format.JSON:
-            sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
+            _print_json(document)
             return
         for item in render:
             self._out.print(item() if callable(item) else item)
@@ -50,16 +51,15 @@ class Output:
                 "message": error.message,
                 "next_step": error.next_step,
             }
-            sys.stdout.write(json.dumps({"error": body}, indent=2, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
-        self._err.print(f"[bold red]Error:[/] {_plain(error.message)}")
+            _print_json({"error": body})
+        self._err.print(f"[bold red]Error:[/] {escape(error.message)}")
         if error.next_step:
-            self._err.print(f"[dim]→[/] {_plain(error.next_step)}")
+            self._err.print(f"[dim]→[/] {escape(error.next_step)}")
 
     def __call__(self, message: str) -> None:
         """Say what is going on, where a person is watching."""
         if self._bar is not None and self._task is not None:
-            self._bar.reset(self._task, description=_plain(message), total=None)
+            self._bar.reset(self._task, description=escape(message), total=None)
 
     def progress(self, done: int, total: int) -> None:
         if self._bar is not None and self._task is not None:
@@ -80,6 +80,7 @@ class Output:
                 self._bar = self._task = None
 
 
-def _plain(text: str) -> str:
-    """Text whose brackets are no markup."""
-    return text.replace("[", "\\[")
+def _print_json(document: Any) -> None:
+    # ASCII alone: a file name may hold bytes that no encoding of stdout takes.
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    sys.stdout.flush()

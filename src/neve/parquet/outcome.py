@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -68,15 +67,6 @@ def checksum_of(reader: Reader, offset: int, length: int, checksum: int = 0) -> 
     for start in range(offset, offset + length, _READ_BYTES):
         size = min(_READ_BYTES, offset + length - start)
         checksum = zlib.crc32(reader.read_at(start, size), checksum)
-    return checksum
-
-
-def sources_checksum(plan: SplicePlan, reader_of: Callable[[int], Reader]) -> int:
-    """CRC-32 of all bytes that the plan copies, read from the sources."""
-    checksum = 0
-    for part in plan.parts:
-        if isinstance(part, CopyRange):
-            checksum = checksum_of(reader_of(part.source), part.offset, part.length, checksum)
     return checksum
 
 

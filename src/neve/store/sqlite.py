@@ -147,11 +147,12 @@ class SqliteStore:
         rows = self._select(
             "WHERE outcome IS NOT NULL ORDER BY updated_at DESC, job_id LIMIT ?", (limit,)
         )
-        return [from_text(Outcome, job.outcome) for job in rows if job.outcome]
+        return [outcome for job in rows if (outcome := _outcome(job)) is not None]
 
     def _select(self, clauses: str, parameters: tuple[object, ...]) -> list[Job]:
-        if not self._path.exists():
-            return []
+        with self._errors():
+            if not self._path.exists():
+                return []
         with self._errors(), closing(self._connect()) as db:
             # Reading must work on a store that this process may not write.
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
@@ -214,6 +215,14 @@ def _job(row: sqlite3.Row) -> Job:
         reason=row["reason"],
         outcome=row["outcome"],
     )
+
+
+def _outcome(job: Job) -> Outcome | None:
+    """The job's outcome; one of another version of Neve is not learned from."""
+    try:
+        return from_text(Outcome, job.outcome or "")
+    except ValueError:
+        return None
 
 
 def _moment(seconds: float) -> datetime:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from neve.model.errors import ExecutionError, TableNotFound
-from neve.model.facts import DataFileFacts, RefFacts, SnapshotFacts, TableFacts
+from neve.model.errors import CommitConflict, ExecutionError, TableNotFound
+from neve.model.facts import (
+    DataFileFacts,
+    DeleteFileFacts,
+    PartitionKey,
+    RefFacts,
+    SnapshotFacts,
+    TableFacts,
+)
 from neve.model.outcome import Outcome
 from neve.model.plan import FileGroup, RewriteDataFiles
+from neve.model.rewrite import (
+    CopyInputs,
+    FileDetails,
+    LeafColumn,
+    SpliceOrder,
+    SpliceReport,
+    SpliceRequirements,
+)
 from neve.model.table import TableRef
+from neve.planning.deletes import DeleteIndex
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
 
@@ -31,7 +47,8 @@ class MemoryLake:
     """One table, with every snapshot that it ever had.
 
     `compression` is output bytes per input byte; `before_commit` and `after_commit` are called
-    around a rewrite's commit, to let other writers in or to raise; `lose_rows` breaks the engine.
+    around a rewrite's commit, to let other writers in or to raise; `lose_rows` breaks the engine,
+    `refuse_groups` makes it refuse to copy, `attempt` is the attempt at which a task succeeds.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -41,6 +58,8 @@ class MemoryLake:
             self.history[facts.snapshot_id] = facts
         self.compression = compression
         self.lose_rows = 0
+        self.refuse_groups: dict[int, str] = {}
+        self.attempt = 0
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
         self.log: list[Outcome] = []
@@ -72,6 +91,80 @@ class MemoryLake:
         kept = tuple(file for file in self.facts.data_files if file.path not in removed)
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
+
+    def copy_inputs(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        paths: Collection[str],
+        outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+    ) -> CopyInputs:
+        wanted = set(paths)
+        return CopyInputs(
+            files=tuple(
+                FileDetails(f.path, f.partition[0], (), f.size_bytes, f.record_count)
+                for f in self.history[snapshot_id].data_files
+                if f.path in wanted
+            ),
+            columns=(LeafColumn(1, "long"), LeafColumn(2, "string")),
+            locations=tuple(
+                tuple(f"file:///lake/{name}" for name in names) for _, names in outputs
+            ),
+        )
+
+    def splice(
+        self,
+        table: TableRef,
+        orders: Sequence[SpliceOrder],
+        wanted: SpliceRequirements,
+        say: Reporter,
+    ) -> list[SpliceReport]:
+        return [self._spliced(order) for order in orders]
+
+    def _spliced(self, order: SpliceOrder) -> SpliceReport:
+        if order.group_id in self.refuse_groups:
+            return SpliceReport(order.group_id, refused=self.refuse_groups[order.group_id])
+        records = {file.path: file.record_count for file in self.facts.data_files}
+        size = sum(size_bytes for _, size_bytes in order.sources)
+        return SpliceReport(
+            order.group_id,
+            path=order.targets[self.attempt],
+            size_bytes=size,
+            rows=sum(records[path] for path, _ in order.sources) - self.lose_rows,
+            row_groups=len(order.sources),
+            split_offsets=tuple(range(4, 4 + len(order.sources))),
+            copied_bytes=size,
+            checksum=1,
+            leftovers=order.targets[: self.attempt],
+        )
+
+    def replace_files(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        removed: Sequence[FileDetails],
+        added: Sequence[FileDetails],
+        properties: Mapping[str, str],
+    ) -> None:
+        self.before_commit()
+        gone = {file.path for file in removed}
+        index = DeleteIndex(self.facts.delete_files, dict(self.facts.specs))
+        current = {f.path: f for f in self.facts.data_files}
+        if any(p not in current or index.applying_to(current[p]).delete_files for p in gone):
+            raise CommitConflict("A replaced file was changed.")
+        model = current[removed[0].path]
+        fresh = tuple(
+            replace(model, path=f.path, size_bytes=f.size_bytes, record_count=f.record_count)
+            for f in added
+        )
+        kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._commit((*kept, *fresh), fresh, "replace", dict(properties))
+        self.after_commit()
+
+    def delete_rows(self, delete: DeleteFileFacts) -> None:
+        """Commit a delete file as a writer would."""
+        self.facts = replace(self.facts, delete_files=(*self.facts.delete_files, delete))
+        self._commit(self.facts.data_files, (), "delete", {})
 
     def _outputs(self, group: FileGroup) -> list[DataFileFacts]:
         """The group's rows in as many files as expected, shrunk as configured."""
@@ -112,7 +205,13 @@ class MemoryLake:
             ),
             snapshots=(
                 *self.facts.snapshots,
-                SnapshotFacts(snapshot_id, parent, NOW, operation, summary),
+                SnapshotFacts(
+                    snapshot_id,
+                    parent,
+                    NOW,
+                    operation,
+                    {"added-data-files": str(len(added)), **summary},
+                ),
             ),
         )
         self.history[snapshot_id] = self.facts

@@ -123,13 +123,14 @@ def test_a_missing_source_is_refused(tmp_path, plan) -> None:
 
 
 def test_a_flipped_byte_is_found_by_checksum(tmp_path, plan, monkeypatch) -> None:
-    written = copy_local.copy_range
+    written = copy_local.copy_and_sum
 
-    def flip(reader, offset, length, descriptor) -> None:
-        written(reader, offset, length, descriptor)
+    def flip(reader, part, descriptor, checksum) -> int:
+        checksum = written(reader, part, descriptor, checksum)
         os.pwrite(descriptor, b"\xff", os.lseek(descriptor, 0, os.SEEK_CUR) - 100)
+        return checksum
 
-    monkeypatch.setattr(copy_local, "copy_range", flip)
+    monkeypatch.setattr(copy_local, "copy_and_sum", flip)
     with pytest.raises(ParquetCorrupt, match="other bytes than its sources"):
         splice_local(plan, tmp_path / "new.parquet", verify="checksum")
     assert visible(tmp_path) == []

@@ -178,3 +178,16 @@ def test_two_processes_share_a_file():
 
     with pytest.raises(TableBusy):
         second.claim("j2", TABLE, "rollback", 60)
+
+
+def test_outcomes_of_another_version_are_passed_over():
+    store = SqliteStore(Path("s.db"))
+    for job_id in ("j1", "j2"):
+        lease = store.claim(job_id, TABLE, "rollback", 60)
+        store.finish(lease, outcome(job_id))
+        store.release(lease)
+    with sqlite3.connect("s.db") as db:
+        db.execute("""UPDATE jobs SET outcome = '{"version": 9}' WHERE job_id = 'j1'""")
+    db.close()
+
+    assert store.outcomes() == [outcome("j2")]

@@ -40,7 +40,7 @@ def test_a_row_goes_as_parameters() -> None:
     )
     assert parameters == [
         *("sales", "optimize", "completed", "4 files became 1.", 4, 5, 4, 1, "run-1"),
-        datetime(2026, 3, 1, 12, 0, 0, 123456),  # noqa: DTZ001 - the column holds naive UTC
+        datetime(2026, 3, 1, 12, 0, 0, 123456),
     ]
 
 

@@ -41,8 +41,10 @@ def _with_leftovers(report: SpliceReport, order: SpliceOrder, attempt: int) -> S
 
 def _splice_locally(order: SpliceOrder, wanted: SpliceRequirements, target: str) -> SpliceReport:
     with ExitStack() as stack:
-        readers = [stack.enter_context(LocalReader(local_path(path))) for path, _ in order.sources]
-        sources = load_sources(order, readers)
+        sources = [
+            load_checked(stack.enter_context(LocalReader(local_path(path))), size_bytes)
+            for path, size_bytes in order.sources
+        ]
         if why := refusal([source.footer for source in sources], wanted):
             return SpliceReport(order.group_id, refused=why)
         plan = plan_splice(sources)
@@ -52,14 +54,13 @@ def _splice_locally(order: SpliceOrder, wanted: SpliceRequirements, target: str)
     return report_of(order, plan, result, target, engine="copy", through_task=plan.copied_bytes)
 
 
-def load_sources(order: SpliceOrder, readers: list[Reader] | list[LocalReader]) -> list[Source]:
-    """The sources' footers; a file that is not as its manifest says is no source."""
-    for (path, size_bytes), reader in zip(order.sources, readers, strict=True):
-        if reader.size_bytes != size_bytes:
-            raise ParquetError(
-                f"{path} has {reader.size_bytes} bytes, and its manifest says {size_bytes}."
-            )
-    return [load_source(reader) for reader in readers]
+def load_checked(reader: Reader, size_bytes: int) -> Source:
+    """A source's footer and indexes; a file that is not as its manifest says is no source."""
+    if reader.size_bytes != size_bytes:
+        raise ParquetError(
+            f"{reader.path} has {reader.size_bytes} bytes, and its manifest says {size_bytes}."
+        )
+    return load_source(reader)
 
 
 def report_of(
@@ -71,7 +72,9 @@ def report_of(
     engine: str,
     through_task: int,
     requests: int = 0,
+    notes: tuple[str, ...] = (),
 ) -> SpliceReport:
+    """What a task says about a file that it wrote."""
     return SpliceReport(
         group_id=order.group_id,
         path=target,
@@ -84,5 +87,5 @@ def report_of(
         checksum=result.checksum,
         engine=engine,
         requests=requests,
-        notes=plan.notes,
+        notes=plan.notes + notes,
     )

@@ -1,0 +1,212 @@
+"""Compaction by copying beside Iceberg's own procedure: same data, same session, same machine.
+
+    python benchmarks/compaction.py [copy-1gb] [copy-4gb] [one-shot] [many-files] [wide] [--json]
+
+Both are warmed by one small compaction. CPU-seconds are those of the whole process tree; `cp` of
+the same bytes is the floor. Scans and lookups afterwards run through Spark on both layouts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lake import BenchLake
+from neve.app import App, build_app
+from neve.model.policy import Policy
+from neve.planning.planner import PlanRequest
+from neve.settings import Settings
+from neve.spark.engine import SparkEngine
+from neve.spark.session import build_session
+from neve.testing.lake import SilentReporter
+from process_tree import measured
+
+TARGET_BYTES = 128 * 2**20
+CASES: dict[str, dict[str, Any]] = {
+    "copy-1gb": {"files": 200, "megabytes": 5.2},
+    "copy-4gb": {"files": 800, "megabytes": 5.2},
+    "wide": {"files": 100, "megabytes": 6.0, "columns": 300},
+    "many-files": {"files": 10_000, "megabytes": 0.02, "partitions": 100},
+}
+
+
+class Bench:
+    """One session, one lake, both contenders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lake = BenchLake(folder)
+        settings = Settings(
+            catalogs={"lake": self.lake.properties}, state={"url": f"sqlite:///{folder}/state.db"}
+        )
+        self.app: App = build_app(settings, SilentReporter())
+        self.session = build_session(
+            {"lake": self.lake.properties}, master="local[2]", conf={}, say=print
+        )
+        self.app.__dict__["spark"] = SparkEngine(lambda: self.session)
+
+    def neve(self, name: str, policy: Policy) -> dict[str, Any]:
+        maintenance, engine = self.app.maintenance, self.app.spark
+        splice, spliced = engine.splice, [0.0]
+
+        def timed(*arguments: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return splice(*arguments)
+            finally:
+                spliced[0] += time.perf_counter() - started
+
+        engine.splice = timed  # type: ignore[method-assign]
+        with measured() as usage:
+            outcome = maintenance.compact(
+                self.app.catalogs.parse(f"bench.{name}_neve"),
+                PlanRequest(),
+                where=None,
+                policy=policy,
+            )
+        engine.splice = splice  # type: ignore[method-assign]
+        if outcome.status != "succeeded":
+            raise SystemExit(f"{name}: {outcome.status}: {outcome.reason}")
+        return {
+            **asdict(usage),
+            "driver_s": usage.wall_s - spliced[0],
+            "engines": outcome.engines,
+            "files": [outcome.stats.files_before, outcome.stats.files_after],
+            "proof": outcome.proof.level if outcome.proof else None,
+        }
+
+    def iceberg(self, name: str) -> dict[str, Any]:
+        with measured() as usage:
+            self.session.sql(
+                "CALL lake.system.rewrite_data_files(table => :table, options => map("
+                "'target-file-size-bytes', :target, 'min-input-files', '2'))",
+                args={"table": f"bench.{name}_iceberg", "target": str(TARGET_BYTES)},
+            ).collect()
+        return asdict(usage)
+
+    def cp(self, name: str) -> dict[str, Any]:
+        source = self.lake.folder / "warehouse" / "bench" / f"{name}_neve" / "data"
+        target = self.lake.folder / "copied"
+        with measured() as usage:
+            subprocess.run(["cp", "-r", str(source), str(target)], check=True)
+        shutil.rmtree(target)
+        return asdict(usage)
+
+    def read(self, table: str) -> dict[str, float]:
+        """Seconds of a scan over two columns and of a lookup of one value, medians of five."""
+        frame = self.session.table(f"lake.bench.{table}")
+        value = frame.select("c2").limit(1).collect()[0]["c2"]
+        queries = {
+            "scan_s": lambda: frame.agg({"c2": "max", "c3": "sum"}).collect(),
+            "lookup_s": lambda: frame.where(frame["c2"] == value).collect(),
+        }
+        return {name: _median(query) for name, query in queries.items()}
+
+
+def _median(query: Any) -> float:
+    query()
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        query()
+        seconds.append(time.perf_counter() - started)
+    return median(seconds)
+
+
+def run_case(bench: Bench, case: str) -> dict[str, Any]:
+    options = CASES[case]
+    name = case.replace("-", "_")
+    size_bytes = bench.lake.make_twins(name, **options)
+    policy = Policy(TARGET_BYTES, min_row_group_bytes=1 if case == "many-files" else 4 * 2**20)
+    cp = bench.cp(name)
+    ours = bench.neve(name, policy)
+    theirs = bench.iceberg(name)
+    return {
+        "case": case,
+        "bytes": size_bytes,
+        "cp": cp,
+        "neve": ours,
+        "iceberg": theirs,
+        "cpu_ratio": theirs["cpu_s"] / ours["cpu_s"],
+        "wall_ratio": theirs["wall_s"] / ours["wall_s"],
+        "wall_per_cp": ours["wall_s"] / cp["wall_s"],
+        "mb_per_s": size_bytes / 2**20 / ours["wall_s"],
+        "read_neve": bench.read(f"{name}_neve"),
+        "read_iceberg": bench.read(f"{name}_iceberg"),
+    }
+
+
+def run_one_shot(bench: Bench) -> dict[str, Any]:
+    """Both as programs of their own, JVM start included."""
+    bench.lake.make_twins("one_shot", **CASES["copy-1gb"])
+    config = bench.lake.folder / "neve.yaml"
+    catalogs = {"lake": bench.lake.properties}
+    config.write_text(json.dumps({"catalogs": catalogs, "spark": {"master": "local[2]"}}))
+    neve = [str(Path(sys.executable).parent / "neve"), "compact", "bench.one_shot_neve"]
+    program = Path(__file__).with_name("one_shot_iceberg.py")
+    iceberg = [sys.executable, str(program), json.dumps(catalogs), "bench.one_shot_iceberg"]
+    seconds = {}
+    for name, command in (("neve", [*neve, "--config", str(config)]), ("iceberg", iceberg)):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds[name] = time.perf_counter() - started
+    return {"case": "one-shot", **seconds, "wall_ratio": seconds["iceberg"] / seconds["neve"]}
+
+
+def describe(result: dict[str, Any]) -> str:
+    if result["case"] == "one-shot":
+        return (
+            f"one-shot     neve {result['neve']:.1f} s, iceberg {result['iceberg']:.1f} s: "
+            f"{result['wall_ratio']:.1f}× less wall"
+        )
+    ours, theirs, cp = result["neve"], result["iceberg"], result["cp"]
+    before, after = result["read_iceberg"], result["read_neve"]
+    return (
+        f"{result['case']:<12} {result['bytes'] / 2**20:.0f} MB, files {ours['files']}, "
+        f"engines {ours['engines']}, proof {ours['proof']}\n"
+        f"  neve    {ours['cpu_s']:7.1f} CPU-s {ours['wall_s']:7.1f} s wall "
+        f"(driver {ours['driver_s']:.1f} s), {result['mb_per_s']:.0f} MB/s, "
+        f"task {ours['task_python_mb']:.0f} MB, driver's Python {ours['driver_python_mb']:.0f} MB\n"
+        f"  iceberg {theirs['cpu_s']:7.1f} CPU-s {theirs['wall_s']:7.1f} s wall\n"
+        f"  cp      {cp['cpu_s']:7.1f} CPU-s {cp['wall_s']:7.1f} s wall\n"
+        f"  {result['cpu_ratio']:.1f}× fewer CPU-seconds, {result['wall_ratio']:.1f}× less wall, "
+        f"{result['wall_per_cp']:.1f} × cp\n"
+        f"  afterwards: scan {after['scan_s']:.2f} s (iceberg's layout {before['scan_s']:.2f} s), "
+        f"lookup {after['lookup_s']:.2f} s ({before['lookup_s']:.2f} s)"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", default=["copy-1gb"], metavar="CASE")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--folder", help="Where to put the tables; a temporary folder by default.")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="neve-bench-", dir=arguments.folder))
+    try:
+        bench = Bench(folder)
+        bench.lake.make_twins("warm", files=10, megabytes=5.2)
+        bench.neve("warm", Policy(TARGET_BYTES))
+        bench.iceberg("warm")
+        results = []
+        for case in arguments.cases:
+            result = run_one_shot(bench) if case == "one-shot" else run_case(bench, case)
+            results.append(result)
+            if not arguments.json:
+                print(describe(result), flush=True)
+        if arguments.json:
+            print(json.dumps(results, indent=2))
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

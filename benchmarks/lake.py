@@ -1,0 +1,123 @@
+"""Tables for the compaction benchmarks: equal twins, one for each contender."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+)
+
+TWINS = ("neve", "iceberg")
+
+
+class BenchLake:
+    """A local warehouse whose tables share files by hard links: equal bytes, equal page cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.properties = {
+            "type": "sql",
+            "uri": f"sqlite:///{folder}/catalog.db",
+            "warehouse": (folder / "warehouse").as_uri(),
+        }
+        self.catalog = SqlCatalog("lake", **self.properties)
+        self.catalog.create_namespace_if_not_exists("bench")
+
+    def make_twins(
+        self,
+        name: str,
+        *,
+        files: int,
+        megabytes: float,
+        columns: int = 12,
+        distinct: int = 4,
+        partitions: int = 0,
+    ) -> int:
+        """Tables `<name>_neve` and `<name>_iceberg`; returns the bytes of each."""
+        schema = _schema(columns)
+        sources = [
+            self._write(name, schema, number, megabytes, f"p{number:03d}")
+            for number in range(partitions or distinct)
+        ]
+        spec = PartitionSpec()
+        if partitions:
+            spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "k"))
+        for twin in TWINS:
+            table = self.catalog.create_table(f"bench.{name}_{twin}", schema, partition_spec=spec)
+            folder = Path(table.location().removeprefix("file://")) / "data"
+            folder.mkdir(parents=True)
+            paths = []
+            for number in range(files):
+                path = folder / f"{number:06d}.parquet"
+                os.link(sources[number % len(sources)], path)
+                paths.append(path.as_uri())
+            table.add_files(paths, check_duplicate_files=False)
+        return sum(os.path.getsize(sources[n % len(sources)]) for n in range(files))
+
+    def _write(self, name: str, schema: Schema, seed: int, megabytes: float, key: str) -> Path:
+        """A zstd file of about that size, one row group, random enough not to vanish."""
+        path = self.folder / f"{name}-{seed}.parquet"
+        arrow_schema = schema_to_pyarrow(schema)
+        rows = 10_000
+        # The first file tells how many rows make the size that is wanted.
+        for _ in range(2):
+            table = _rows(schema, rows, seed, key).cast(arrow_schema)
+            pq.write_table(table, path, compression="zstd", row_group_size=10**9)
+            rows = max(1, int(rows * megabytes * 2**20 / os.path.getsize(path)))
+        return path
+
+
+def _schema(columns: int) -> Schema:
+    """A key, then columns as event tables have them: ids, amounts, moments, names, flags."""
+    kinds = (LongType(), DoubleType(), StringType(), TimestampType(), IntegerType(), StringType())
+    fields = [NestedField(1, "k", StringType(), required=False)]
+    fields += [
+        NestedField(number, f"c{number}", kinds[(number - 2) % len(kinds)], required=False)
+        for number in range(2, columns + 1)
+    ]
+    return Schema(*fields)
+
+
+def _rows(schema: Schema, rows: int, seed: int, key: str) -> pa.Table:
+    source = random.Random(seed)
+    columns = {"k": pa.array([key] * rows)}
+    for field in schema.fields[1:]:
+        raw = pa.py_buffer(source.randbytes(8 * rows))
+        drawn = pc.bit_wise_and(pa.Array.from_buffers(pa.int64(), rows, [None, raw]), 2**40 - 1)
+        columns[field.name] = _column(field, drawn)
+    return pa.table(columns)
+
+
+def _column(field: NestedField, drawn: pa.Array) -> pa.Array:
+    """Values of the column's type out of 40 random bits each."""
+    of = field.field_type
+    if isinstance(of, DoubleType):
+        return pc.divide(pc.bit_wise_and(drawn, 2**20 - 1).cast(pa.float64()), 100.0)
+    if isinstance(of, StringType):
+        # Every second name column has few values, the other nearly as many as rows.
+        bits = 10 if field.field_id % 12 < 6 else 24
+        names = pc.bit_wise_and(drawn, 2**bits - 1).cast(pa.string())
+        return pc.binary_join_element_wise("name", names, "-")
+    if isinstance(of, TimestampType):
+        second = pc.bit_wise_and(drawn, 2**17 - 1)
+        return pc.multiply(pc.add(second, 1_700_000_000), 1_000_000).cast(pa.timestamp("us"))
+    if isinstance(of, IntegerType):
+        return pc.bit_wise_and(drawn, 2**16 - 1).cast(pa.int32())
+    return drawn

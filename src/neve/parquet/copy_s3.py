@@ -1,0 +1,251 @@
+"""Carry out a splice inside an S3-compatible store: the store copies, we send the rest.
+
+The new object appears when its upload is completed, whole or not at all; a failed upload is
+aborted, and its parts with it.
+
+What is proven when a splice succeeds:
+
+- The store was told to copy only from objects with the ETags under which their footers were read.
+- Parts that we sent arrived: the store checked their MD5, and answered with the same one.
+- The object is made of exactly these parts in this order: its ETag is the MD5 of the parts' MD5s.
+- It has the planned size, begins as a Parquet file does, and has the planned footer.
+
+What is not proven is that the store copied its own bytes without error: that is left to the store,
+which gives a digest of what it wrote, but none of the range that it read. `verify="checksum"`
+proves it, by reading both sides. The same is done unasked where a store's ETags are no digests,
+unless it says that it encrypts with keys of one's own (SSE-KMS, SSE-C): there ETags are opaque by
+design, and the object's having the ETag that the completion answered is taken for the proof.
+
+No CRC is asked for. A store that is not asked computes its own over the finished object; one that
+is asked may answer for a copied range with the CRC of its whole source (versitygw 1.8 does) and
+would keep a false checksum with a sound object.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from neve.model.errors import ParquetError
+from neve.parquet.outcome import SpliceResult, Verify, check_output, checksum_of
+from neve.parquet.plan import CopyRange, Part, SplicePlan
+from neve.parquet.remote import CopyPart, GatherPart, UploadPlan, plan_through_client
+from neve.parquet.s3 import (
+    TAIL_BYTES,
+    S3Reader,
+    S3Refused,
+    S3Store,
+    SentPart,
+    combined_etag,
+    is_digest,
+)
+
+_COPIES_AT_ONCE: Final = 8
+_READS_AT_ONCE: Final = 8
+#: A gathered part has less than 10 MiB, and its pieces as much again until they are joined.
+_GATHERED_AT_ONCE: Final = 3
+
+NO_COPIES: Final = "The store does not copy ranges, so all bytes went through the task."
+NO_CONDITION: Final = (
+    "The store cannot refuse an existing name at the end of an upload; it was looked up before."
+)
+READ_BACK: Final = "ETags of this store are no digests, so all bytes were read back."
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSplice:
+    """A finished object, and how it was made."""
+
+    result: SpliceResult
+    #: The upload that was carried out; not the one asked for where the store does not copy.
+    upload: UploadPlan
+    notes: tuple[str, ...]
+    was_read_back: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What an upload needs to know besides its parts."""
+
+    plan: SplicePlan
+    store: S3Store
+    target: str
+    readers: Sequence[S3Reader]
+    options: Mapping[str, str] = field(repr=False)
+    verify: Verify
+
+
+class _NoCopies(Exception):
+    """The store does not copy ranges."""
+
+
+def splice_in_s3(
+    plan: SplicePlan,
+    upload: UploadPlan,
+    store: S3Store,
+    target: str,
+    readers: Sequence[S3Reader],
+    *,
+    options: Mapping[str, str] | None = None,
+    verify: Verify = "size",
+) -> RemoteSplice:
+    """Make the planned object; `readers` are the plan's sources as they were read for the plan.
+
+    The result's checksum is the CRC-32 of the parts' ETags where those are the proof (see above),
+    and that of all copied bytes where they were read back. An existing object is never replaced.
+    `options` go with the new object: encryption, storage class, tags.
+    """
+    work = _Work(plan, store, target, readers, options or {}, verify)
+    if store.exists(target):
+        raise _exists(target)
+    try:
+        return _splice(work, upload)
+    except _NoCopies:
+        done = _splice(work, plan_through_client(plan))
+        return replace(done, notes=(NO_COPIES, *done.notes))
+
+
+def _splice(work: _Work, upload: UploadPlan) -> RemoteSplice:
+    store, target = work.store, work.target
+    upload_id = store.begin(target, work.options)
+    try:
+        parts = _send(work, upload, upload_id)
+        etag, notes = _complete(work, upload_id, [part.etag for part in parts])
+    except BaseException as error:
+        _clean_up(error, lambda: store.abort(target, upload_id), "The upload was not aborted.")
+        raise
+    try:
+        result, was_read_back = _check(work, parts, etag)
+    except BaseException as error:
+        # The completion was ours, so the object is, and nobody knows of it yet.
+        _clean_up(error, lambda: store.delete(target), "The object was not deleted.")
+        raise
+    notes += (READ_BACK,) if was_read_back and work.verify == "size" else ()
+    return RemoteSplice(result, upload, notes, was_read_back)
+
+
+def _send(work: _Work, upload: UploadPlan, upload_id: str) -> list[SentPart]:
+    """All parts, several at once; when one fails, no other is begun."""
+    with (
+        ThreadPoolExecutor(_READS_AT_ONCE, "splice-read") as reads,
+        ThreadPoolExecutor(_GATHERED_AT_ONCE, "splice-send") as gathered,
+        ThreadPoolExecutor(_COPIES_AT_ONCE, "splice-copy") as copies,
+    ):
+        sent: list[Future[SentPart]] = []
+        try:
+            for number, part in enumerate(upload.parts, 1):
+                if isinstance(part, CopyPart):
+                    sent.append(copies.submit(_copy, work, upload_id, number, part))
+                else:
+                    sent.append(gathered.submit(_gather, work, upload_id, number, part, reads))
+            wait(sent, return_when=FIRST_EXCEPTION)
+        finally:
+            for future in sent:
+                future.cancel()
+    for future in sent:
+        if not future.cancelled():
+            future.result()
+    return [future.result() for future in sent]
+
+
+def _copy(work: _Work, upload_id: str, number: int, part: CopyPart) -> SentPart:
+    source = work.readers[part.source]
+    span = f"bytes={part.offset}-{part.offset + part.length - 1}"
+    try:
+        return work.store.copy_part(work.target, upload_id, number, source.path, span, source.etag)
+    except S3Refused as error:
+        if error.is_not_offered:
+            raise _NoCopies from error
+        raise
+
+
+def _gather(
+    work: _Work, upload_id: str, number: int, part: GatherPart, reads: ThreadPoolExecutor
+) -> SentPart:
+    def read(piece: Part) -> bytes:
+        if isinstance(piece, CopyRange):
+            return work.readers[piece.source].read_at(piece.offset, piece.length)
+        return piece.data
+
+    data = b"".join(reads.map(read, part.pieces))
+    return work.store.send_part(work.target, upload_id, number, data)
+
+
+def _complete(
+    work: _Work, upload_id: str, etags: Sequence[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Make the object visible unless its name is taken; answers its ETag, and notes."""
+    try:
+        return work.store.complete(work.target, upload_id, etags, only_new=True), ()
+    except S3Refused as error:
+        if not error.is_not_offered:
+            return _complete_after(work, error, etags), ()
+    if work.store.exists(work.target) is not False:
+        raise _exists(work.target)
+    try:
+        etag = work.store.complete(work.target, upload_id, etags, only_new=False)
+    except S3Refused as error:
+        etag = _complete_after(work, error, etags)
+    return etag, (NO_CONDITION,)
+
+
+def _complete_after(work: _Work, error: S3Refused, etags: Sequence[str]) -> str:
+    """The ETag, if the upload was completed and only the answer was lost.
+
+    Clients repeat a request whose answer is lost, and the repeated one finds the name taken or
+    the upload gone. An object with just these parts is ours.
+    """
+    found = work.store.etag_of(work.target)
+    if found is not None and _is_made_of(found, etags):
+        return found
+    if found is not None and error.is_precondition:
+        raise _exists(work.target) from error
+    raise error
+
+
+def _check(
+    work: _Work, parts: Sequence[SentPart], completed_etag: str | None
+) -> tuple[SpliceResult, bool]:
+    """Hold the object against its plan; answers also whether its bytes were read back."""
+    plan = work.plan
+    # The footer is read in one request, also where it is longer than most.
+    tail_bytes = max(TAIL_BYTES, len(plan.footer))
+    reader = S3Reader(work.store, work.target, tail_bytes=tail_bytes)
+    if completed_etag not in (None, reader.etag):
+        raise ParquetError(f"{work.target} was replaced by another object.")
+    etags = [part.etag for part in parts]
+    is_proven = _is_made_of(reader.etag, etags) or (
+        completed_etag is not None and all(part.has_own_key for part in parts)
+    )
+    if is_proven and work.verify == "size":
+        checksum = zlib.crc32(",".join(etags).encode())
+        return replace(check_output(plan, reader), checksum=checksum), False
+    return check_output(plan, reader, _sources_checksum(work)), True
+
+
+def _sources_checksum(work: _Work) -> int:
+    checksum = 0
+    for part in work.plan.parts:
+        if isinstance(part, CopyRange):
+            source = work.readers[part.source]
+            checksum = checksum_of(source, part.offset, part.length, checksum)
+    return checksum
+
+
+def _is_made_of(etag: str, parts: Sequence[str]) -> bool:
+    return all(map(is_digest, parts)) and etag == combined_etag(parts)
+
+
+def _clean_up(error: BaseException, undo: Callable[[], None], failing: str) -> None:
+    """Undo what was begun; where that fails as well, the error that counts is the first one."""
+    try:
+        undo()
+    except ParquetError as second:
+        error.add_note(f"{failing} {second.message}")
+
+
+def _exists(target: str) -> ParquetError:
+    return ParquetError(f"{target} exists already and is not replaced.")

@@ -1,0 +1,162 @@
+"""Compaction on Spark: fewer files, the same rows, and partitions without trouble left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from neve.model.outcome import Status
+from neve.model.policy import Policy, Strategy
+
+#: Partitioning by column `v`, its type, and its value in partition `k`, which is 0, 1 or 2.
+SHAPES = {
+    "identity": ("v", "STRING", "concat('v', k)"),
+    "null": ("v", "STRING", "if(k = 0, null, concat('v', k))"),
+    "empty string": ("v", "STRING", "if(k = 0, '', concat('v', k))"),
+    "int": ("v", "INT", "k - 1"),
+    "bigint": ("v", "BIGINT", "k - 9223372036854775807"),
+    "boolean": ("v", "BOOLEAN", "if(k = 2, null, k = 0)"),
+    "decimal": ("v", "DECIMAL(12, 2)", "k - 1.25"),
+    "double": ("v", "DOUBLE", "if(k = 0, double('NaN'), k / 3)"),
+    "date": ("v", "DATE", "date_add(date'1969-12-31', k)"),
+    "timestamp": ("v", "TIMESTAMP", "timestamp_micros(k - 1)"),
+    "timestamp without zone": ("v", "TIMESTAMP_NTZ", "cast(timestamp_micros(k) AS timestamp_ntz)"),
+    "binary": ("v", "BINARY", "unhex(concat('0', k, 'ff'))"),
+    "day": ("days(v)", "TIMESTAMP", "timestamp_seconds((k - 1) * 86400)"),
+    "day of date": ("days(v)", "DATE", "date_add(date'1969-12-31', k)"),
+    "hour": ("hours(v)", "TIMESTAMP", "timestamp_seconds((k - 1) * 3600)"),
+    "month": ("months(v)", "DATE", "add_months(date'1969-12-31', k)"),
+    "year": ("years(v)", "TIMESTAMP_NTZ", "make_timestamp_ntz(1969 + k, 6, 1, 0, 0, 0)"),
+    "bucket": ("bucket(16, v)", "STRING", "element_at(array('a', 'b', null), k + 1)"),
+    "truncated text": ("truncate(2, v)", "STRING", "concat('é', k, 'rest')"),
+    "truncated number": ("truncate(10, v)", "BIGINT", "k * 10 - 15"),
+    "two fields": ("v, bucket(4, k)", "STRING", "concat('v', k)"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_partition_is_compacted_by_itself(lake, shape):
+    by, of, value = SHAPES[shape]
+    table = lake.create(f"id BIGINT, k INT, v {of}", by=by)
+    lake.fill(table, "id", "k", f"{value} AS v")
+    lake.sql(f"INSERT INTO {table} SELECT 99, 2, {value} FROM (SELECT 2 AS k)")
+    alone = [f.path for f in lake.facts(table).data_files if f.record_count == 1]
+    before = lake.rows(table)
+
+    outcome = lake.compact(table)
+
+    assert (outcome.status, outcome.reason) == (Status.SUCCEEDED, "6 files became 2.")
+    assert (outcome.stats.files_before, outcome.stats.files_after) == (7, 3)
+    assert lake.paths(table) & set(alone) == set(alone)
+    assert lake.rows(table) == before
+    assert lake.plan(table).is_empty
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_unpartitioned_table_of_every_version_becomes_one_file(lake, version):
+    table = lake.create(version=version)
+    lake.fill(table)
+    before = lake.rows(table)
+
+    outcome = lake.compact(table)
+
+    assert outcome.reason == "3 files became 1."
+    assert len(lake.paths(table)) == 1
+    assert lake.facts(table).format_version == version
+    assert lake.rows(table) == before
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT, Strategy.ZORDER])
+def test_version_3_keeps_the_lineage_of_rows(lake, strategy):
+    table = lake.create(version=3, by="kind")
+    lake.fill(table)
+    lake.fill(table, start=30)
+    lake.sql(f"UPDATE {table} SET id = id + 1000 WHERE id IN (3, 34)")
+    before = lake.lineage(table)
+
+    outcome = lake.compact(table, strategy, by=("id",) if strategy.orders_rows else ())
+
+    assert outcome.status is Status.SUCCEEDED
+    assert lake.lineage(table) == before
+
+
+def test_rows_without_anything_in_them_survive(lake):
+    table = lake.create("id BIGINT, kind STRING, x DOUBLE, y FLOAT")
+    for _ in range(2):
+        lake.sql(
+            f"INSERT INTO {table} VALUES (null, null, null, null), (1, '', double('NaN'), "
+            "float('-0.0')), (1, '', double('NaN'), float('0.0')), (1, ' ', -0.0, float('inf'))"
+        )
+    before = lake.rows(table)
+
+    lake.compact(table)
+
+    assert lake.rows(table) == before
+    assert before.total() == 8
+
+
+def test_nested_columns_survive(lake):
+    table = lake.create(
+        "id BIGINT, inner STRUCT<x: INT, deep: STRUCT<y: ARRAY<STRING>>>, "
+        "many ARRAY<STRUCT<a: INT, b: MAP<STRING, DECIMAL(38, 10)>>>, pairs MAP<INT, ARRAY<DATE>>"
+    )
+    lake.fill(
+        table,
+        "id",
+        "if(k = 0, null, named_struct('x', k, 'deep', named_struct('y', array('a', null)))) inner",
+        "array(named_struct('a', k, 'b', map('m', cast(id / 7 AS decimal(38, 10)))), null) many",
+        "if(k = 0, map(), map(k, array(date'2025-01-01', null))) pairs",
+    )
+    before = lake.rows(table)
+
+    outcome = lake.compact(table)
+
+    assert outcome.reason == "3 files became 1."
+    assert lake.rows(table) == before
+
+
+def test_decimals_moments_and_bytes_survive(lake):
+    table = lake.create(
+        "a DECIMAL(9, 2), b DECIMAL(18, 0), c DECIMAL(38, 38), d DATE, e TIMESTAMP, "
+        "f TIMESTAMP_NTZ, g BINARY, h BOOLEAN, i INT"
+    )
+    lake.fill(
+        table,
+        "cast(-power(2, id % 20) AS decimal(9, 2)) a",
+        "cast(999999999999999999 - id AS decimal(18, 0)) b",
+        "cast(concat('0.', repeat('9', 37), k) AS decimal(38, 38)) c",
+        "date_add(date'9999-12-01', cast(id AS int)) d",
+        "timestamp_micros(id - 15) e",
+        "cast(timestamp_micros(-id * 86400000001) AS timestamp_ntz) f",
+        "unhex(repeat('00ff', k)) g",
+        "if(k = 1, null, true) h",
+        "-2147483648 + k i",
+    )
+    before = lake.rows(table)
+
+    lake.compact(table)
+
+    assert len(lake.paths(table)) == 1
+    assert lake.rows(table) == before
+
+
+def test_a_table_that_was_never_written_is_left_alone(lake):
+    table = lake.create()
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.NOTHING_TO_DO
+    assert outcome.reason == f"Table {table} was never written."
+    assert lake.facts(table).snapshots == ()
+
+
+def test_large_files_are_neither_split_nor_touched(lake):
+    table = lake.create()
+    lake.fill(table, "id", "repeat(uuid(), 20) AS kind", files=1, rows=500)
+    lake.fill(table, start=500)
+    large = max(lake.facts(table).data_files, key=lambda file: file.size_bytes)
+
+    outcome = lake.compact(table, policy=Policy(target_file_size_bytes=10_000))
+
+    assert large.size_bytes > 10_000
+    assert outcome.reason == "3 files became 1."
+    assert large.path in lake.paths(table)

@@ -1,0 +1,101 @@
+"""The demo, which is what most people see first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from neve.cli import context
+from neve.cli.main import app as command
+from neve.model.table import TableRef
+from neve.spark.engine import SparkEngine
+from neve.spark.samples import create_namespace
+
+SMALL_DEMO = ("demo", "--batches", "3", "--events", "200", "-o", "json")
+TABLE = TableRef("lake", ("demo",), "events")
+#: The demo also times a query; on a busy machine that check may fail.
+EXACT_CHECKS = {
+    "No data loss": "600 → 600 records",
+    "Fewer files": "15 → 5",
+    "Only the chosen partition was rewritten": "6 files of purchase",
+}
+
+
+class SharedEngine(SparkEngine):
+    """Leaves the session running: the other tests need it."""
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def neve(spark, app, monkeypatch, tmp_path) -> Iterator[CliRunner]:
+    """The command line in this process, on the shared session, without a demo table."""
+    app.__dict__["spark"] = SharedEngine(lambda: spark)
+    monkeypatch.setattr(context, "build_app", lambda settings, say: app)
+    monkeypatch.chdir(tmp_path)
+    create_namespace(spark, TABLE)
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+    yield CliRunner()
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+
+
+def check_story(exit_code: int, story: dict) -> None:
+    checks = {check["name"]: check for check in story["validations"]}
+    timed = checks.pop("Queries not slower")
+    assert exit_code == (0 if timed["holds"] else 1)
+    assert all(check["holds"] for check in checks.values())
+    assert {name: checks[name]["detail"] for name in EXACT_CHECKS} == EXACT_CHECKS
+    assert (story["events"], story["files_after"]["num_partitions"]) == (600, 5)
+
+
+def test_it_can_be_told_twice(neve):
+    for _ in range(2):
+        result = neve.invoke(command, SMALL_DEMO)
+        check_story(result.exit_code, json.loads(result.stdout))
+
+
+def test_a_table_of_somebody_else_is_left_alone(neve, spark):
+    spark.sql(f"CREATE TABLE {TABLE} (precious INT) USING iceberg")
+    spark.sql(f"INSERT INTO {TABLE} VALUES (42)")
+
+    result = neve.invoke(command, SMALL_DEMO)
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"]["message"] == (
+        f"Table {TABLE} exists and was not made by the demo, so it is left alone."
+    )
+    assert [row["precious"] for row in spark.table(str(TABLE)).collect()] == [42]
+
+
+def test_it_runs_in_an_empty_folder(tmp_path):
+    """A process of its own, with the built-in configuration and a JVM that starts cold."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-c", "from neve.cli.main import run; run()"]
+        return subprocess.run(
+            [*program, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "NEVE_SPARK__MASTER": "local[2]"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=280,
+        )
+
+    told = run(*SMALL_DEMO)
+    check_story(told.returncode, json.loads(told.stdout))
+    assert told.stderr == ""
+
+    health = run("health", "lake.demo.events", "-o", "json")
+    judged = json.loads(health.stdout)
+    assert (health.returncode, health.stderr) == (0, "")
+    assert (judged["table"], judged["data_files"]) == ("lake.demo.events", 25)
+    assert judged["delete_files"] == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".neve"]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from neve.app import App
+from neve.catalog.connect import Catalogs
+from neve.catalog.surveyor import CatalogSurveyor
+from neve.cli.main import app
+from neve.testing.facts import MB, NOW
+from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=False),
+    NestedField(2, "kind", StringType(), required=False),
+)
+BY_KIND = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind"))
+
+
+COMMAND = get_command(app)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run a command; an exception that is no exit would be a traceback."""
+    # The runner would build the whole command anew for each call.
+    monkeypatch.setattr("typer.testing._get_command", lambda _: COMMAND)
+
+    def invoke(*words):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert "Traceback" not in result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def run_json(run):
+    """The one document that a command prints with `-o json`, and its exit code."""
+
+    def invoke(*words):
+        result = run(*words, "-o", "json")
+        return json.loads(result.stdout), result.exit_code
+
+    return invoke
+
+
+def make_events(lake):
+    """A table with work to do: five small files in one partition, one in another."""
+    table = lake.create("db.events", SCHEMA, BY_KIND)
+    clicks = [FileEntry(f"file:///c{i}", ("click",), size_bytes=MB) for i in range(5)]
+    lake.commit(table, Manifest([*clicks, FileEntry("file:///v", ("view",), size_bytes=MB)]))
+    return table
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """The embedded lakehouse of the current folder, where Neve looks without configuration."""
+    return LocalLake(tmp_path / ".neve")
+
+
+@pytest.fixture
+def events(lake):
+    return make_events(lake)
+
+
+@pytest.fixture(scope="session")
+def shared_lake(tmp_path_factory):
+    lake = LocalLake(tmp_path_factory.mktemp("shared") / ".neve")
+    make_events(lake)
+    return lake
+
+
+@pytest.fixture
+def only_looking(shared_lake, monkeypatch, no_engine):
+    """In a folder that tests share, because they change nothing in it."""
+    monkeypatch.chdir(shared_lake.folder.parent)
+
+
+class LocalEngine:
+    """An engine that writes metadata only: what Spark would commit, without Spark."""
+
+    def __init__(self, lake):
+        self._lake = lake
+        self.log = []
+
+    def _load(self, table):
+        return self._lake.catalog.load_table((*table.namespace, table.name))
+
+    def rewrite(self, table, step, properties, say):
+        catalogs = Catalogs({self._lake.name: self._lake.properties})
+        facts = CatalogSurveyor(catalogs, lambda: NOW).survey(table)
+        gone = {file.path for group in step.groups for file in group.files}
+        kept = [
+            FileEntry(
+                file.path,
+                file.partition[1],
+                file.size_bytes,
+                file.record_count,
+                status=EXISTING,
+                snapshot_id=file.added_snapshot_id,
+                sequence_number=file.data_sequence_number,
+            )
+            for file in facts.data_files
+            if file.path not in gone
+        ]
+        made = [
+            FileEntry(
+                f"file:///new-{group.group_id}",
+                tuple(value.value for value in group.partition_values),
+                group.input_bytes,
+                group.records,
+            )
+            for group in step.groups
+        ]
+        summary = {**properties, "added-data-files": str(len(made))}
+        manifest = Manifest([*kept, *made])
+        self._lake.commit(
+            self._load(table), manifest, keeps=False, operation="replace", summary=summary
+        )
+
+    def create_tag(self, table, snapshot_id, name, max_age_ms):
+        snapshots = self._load(table).manage_snapshots()
+        snapshots.create_tag(snapshot_id, name, max_ref_age_ms=max_age_ms).commit()
+
+    def remove_tag(self, table, name):
+        self._load(table).manage_snapshots().remove_tag(name).commit()
+
+    def roll_back(self, table, snapshot_id):
+        self._load(table).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
+
+    def write_log(self, outcome):
+        self.log.append(outcome)
+
+
+@pytest.fixture
+def engine(lake, monkeypatch):
+    """Spark's place, taken by an engine without a JVM."""
+    fake = LocalEngine(lake)
+    monkeypatch.setattr(App, "spark", fake)
+    return fake
+
+
+@pytest.fixture
+def no_engine(monkeypatch):
+    """Fails the test where a command that only looks asks for Spark."""
+
+    def refuse(_app):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(App, "spark", property(refuse))

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from neve.model.errors import LeaseLost, StoreError, TableBusy
+from neve.model.job import JobState
+from neve.service.lease import hold_table
+from neve.testing.facts import TABLE
+
+WAIT_SECONDS = 10
+
+
+class CountedRenewals:
+    """A store whose heartbeats can be waited for, and made to fail."""
+
+    def __init__(self, store, *errors):
+        self._store = store
+        self._errors = list(errors)
+        self.beats = threading.Semaphore(0)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def renew(self, lease, seconds):
+        self.beats.release()
+        if self._errors:
+            raise self._errors.pop(0)
+        return self._store.renew(lease, seconds)
+
+    def wait_for(self, count):
+        return all(self.beats.acquire(timeout=WAIT_SECONDS) for _ in range(count))
+
+
+def hold(store, seconds=60.0):
+    return hold_table(store, "j1", TABLE, "rollback", seconds)
+
+
+def test_a_held_table_is_busy_and_free_afterwards(store):
+    with hold(store), pytest.raises(TableBusy):
+        store.claim("j2", TABLE, "rollback", 60)
+
+    assert store.claim("j2", TABLE, "rollback", 60).epoch == 2
+
+
+def test_a_table_is_free_after_an_error(store):
+    with pytest.raises(ZeroDivisionError), hold(store):
+        raise ZeroDivisionError
+
+    assert store.claim("j2", TABLE, "rollback", 60).epoch == 2
+
+
+def test_a_heartbeat_renews_the_lease(store):
+    counted = CountedRenewals(store)
+
+    with hold(counted, 0.03):
+        assert counted.wait_for(3)
+
+
+def test_a_heartbeat_survives_a_store_that_comes_back(store):
+    counted = CountedRenewals(store, StoreError("busy"))
+
+    with hold(counted, 0.03) as held:
+        assert counted.wait_for(2)
+        held.check()
+
+
+def test_a_heartbeat_that_finds_the_lease_lost_is_remembered(store):
+    counted = CountedRenewals(store, LeaseLost("gone"))
+
+    with hold(counted, 0.03) as held:
+        assert counted.wait_for(1)
+        held._thread.join(WAIT_SECONDS)
+        with pytest.raises(LeaseLost, match="gone"):
+            held.check()
+
+
+def test_a_lease_that_ran_out_is_found_by_asking(store, clock):
+    with hold(store) as held:
+        clock.advance(61)
+        with pytest.raises(LeaseLost):
+            held.check()
+        with pytest.raises(LeaseLost):
+            held.enter(JobState.COMMITTING)
+
+    assert store.job("j1").state is JobState.PLANNING
+
+
+def test_a_store_that_is_away_stops_the_job(store):
+    with hold(CountedRenewals(store, StoreError("away"))) as held, pytest.raises(StoreError):
+        held.check()
+
+
+def test_entering_a_state_records_it(store):
+    with hold(store) as held:
+        held.enter(JobState.REWRITING)
+
+    assert store.job("j1").state is JobState.REWRITING

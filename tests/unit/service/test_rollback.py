@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from neve.model.errors import ExecutionError, InputError, JobRefused, TableBusy
+from neve.model.job import JobState
+from neve.model.outcome import Status
+from neve.service.apply import UNDO_TAG_PREFIX
+from neve.service.rollback import RollbackTarget, roll_back
+from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
+from neve.testing.lake import MemoryLake
+
+
+@pytest.fixture
+def back(world):
+    def go(**target):
+        return roll_back(world, TABLE, RollbackTarget(**target), undo_window_seconds=60)
+
+    return go
+
+
+def test_going_back_by_snapshot(back, lake, store):
+    lake.append(data_file("bad", MB))
+    lake.append(data_file("worse", MB))
+
+    outcome = back(snapshot_id=1)
+
+    assert (outcome.status, outcome.operation) == (Status.SUCCEEDED, "rollback")
+    assert outcome.reason == "Went back to snapshot 1 and left 2 behind."
+    assert (outcome.snapshot_before, outcome.snapshot_after) == (3, 1)
+    assert (outcome.stats.files_before, outcome.stats.files_after) == (6, 4)
+    assert (lake.facts.snapshot_id, len(lake.facts.data_files)) == (1, 4)
+    assert (lake.log, store.outcomes()) == ([outcome], [outcome])
+
+
+def test_what_is_left_behind_stays_tagged(back, lake):
+    lake.append(data_file("bad", MB))
+
+    outcome = back(snapshot_id=1)
+
+    tag = lake.facts.refs[-1]
+    assert (tag.name, tag.snapshot_id, tag.max_age_ms) == (
+        UNDO_TAG_PREFIX + outcome.job_id,
+        2,
+        60_000,
+    )
+
+
+@pytest.mark.parametrize("hours", [0, 3, 10])
+def test_going_back_by_time_takes_the_last_snapshot_of_that_moment(back, lake, hours):
+    lake.append(data_file("bad", MB))
+
+    outcome = back(time=NOW - timedelta(seconds=1, hours=hours))
+
+    assert outcome.snapshot_after == 1
+
+
+def test_going_back_by_job_undoes_exactly_it(back, world, plan, lake):
+    done = world.apply(plan())
+
+    outcome = back(job_id=done.job_id)
+
+    assert (outcome.snapshot_after, len(lake.facts.data_files)) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ({"snapshot_id": 99}, "Snapshot 99 is not in the history of table lake.db.events."),
+        ({"snapshot_id": 2}, "Snapshot 2 is the current one of table lake.db.events already."),
+        ({"time": NOW + timedelta(hours=1)}, "Snapshot 2 is the current one"),
+        ({"time": NOW - timedelta(days=9)}, "Table lake.db.events keeps no snapshot from 2026-01-"),
+        ({"job_id": "nobody"}, "Table lake.db.events has no tag neve-undo-nobody: the job did not"),
+    ],
+)
+def test_a_target_that_makes_no_sense_is_refused(back, lake, store, target, message):
+    lake.append(data_file("bad", MB))
+
+    with pytest.raises(InputError) as refusal:
+        back(**target)
+
+    assert refusal.value.message.startswith(message)
+    assert (lake.facts.snapshot_id, store.jobs()) == (2, [])
+
+
+def test_a_snapshot_that_is_unknown_comes_with_the_known_ones(back, lake):
+    lake.append(data_file("bad", MB))
+
+    with pytest.raises(InputError) as refusal:
+        back(snapshot_id=99)
+
+    assert refusal.value.next_step == "Snapshots to go back to: 1."
+
+
+def test_a_job_with_commits_on_top_is_not_undone_silently(back, world, plan, lake):
+    done = world.apply(plan())
+    lake.append(data_file("later", MB))
+
+    with pytest.raises(JobRefused, match=f"1 commits came after job {done.job_id}") as refusal:
+        back(job_id=done.job_id)
+
+    assert refusal.value.next_step.endswith("neve rollback lake.db.events --to-snapshot 1")
+    assert lake.facts.snapshot_id == 3
+
+
+def test_a_job_whose_undo_window_is_over_is_said(back, world, plan, lake):
+    done = world.apply(plan())
+    lake.remove_tag(TABLE, UNDO_TAG_PREFIX + done.job_id)
+
+    with pytest.raises(InputError, match="or its undo window is over"):
+        back(job_id=done.job_id)
+
+
+def test_a_table_that_was_never_written_has_no_past(world):
+    empty = MemoryLake(table_facts(snapshots=[]))
+    object.__setattr__(world, "surveyor", empty)
+
+    with pytest.raises(InputError, match="was never written"):
+        roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+
+
+def test_a_busy_table_is_not_rolled_back(back, lake, store):
+    lake.append(data_file("bad", MB))
+    store.claim("other", TABLE, "rewrite_data_files", 60)
+
+    with pytest.raises(TableBusy):
+        back(snapshot_id=1)
+
+    assert lake.facts.snapshot_id == 2
+
+
+def test_a_rollback_that_fails_is_remembered_as_failed(back, lake, store):
+    lake.append(data_file("bad", MB))
+
+    def fail(*_):
+        raise ExecutionError("no")
+
+    lake.roll_back = fail
+
+    with pytest.raises(ExecutionError):
+        back(snapshot_id=1)
+
+    assert [(job.state, job.reason) for job in store.jobs()] == [(JobState.FAILED, "no")]

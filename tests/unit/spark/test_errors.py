@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException
+
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+from neve.spark.errors import engine_errors, translate
+
+ICEBERG = "org.apache.iceberg.exceptions."
+
+
+class Throwable:
+    """A Java exception as py4j shows it; causes come from the outermost to the innermost."""
+
+    _target_id = "o1"
+
+    def __init__(self, *chain):
+        (self._name, self._message), *rest = chain
+        self._cause = Throwable(*rest) if rest else None
+
+    def getClass(self):
+        return self
+
+    def getName(self):
+        return self._name
+
+    def getMessage(self):
+        return self._message
+
+    def getCause(self):
+        return self._cause
+
+
+class JavaError(Py4JJavaError):
+    """What py4j raises, without a gateway behind it."""
+
+    def __init__(self, *chain):
+        Exception.__init__(self, "An error occurred")
+        self.java_exception = Throwable(*chain)
+
+    def __str__(self):
+        return "An error occurred while calling o1.execute"
+
+
+@pytest.mark.parametrize(
+    ("chain", "kind", "message"),
+    [
+        ([("java.lang.RuntimeException", "boom")], ExecutionError, "boom"),
+        (
+            [("java.lang.RuntimeException", "outer"), ("java.io.IOException", "disk full")],
+            ExecutionError,
+            "disk full",
+        ),
+        (
+            [("java.lang.RuntimeException", "outer"), ("java.lang.NullPointerException", None)],
+            ExecutionError,
+            "outer",
+        ),
+        ([(f"{ICEBERG}CommitFailedException", "stale")], CommitConflict, "stale"),
+        (
+            [
+                ("java.lang.RuntimeException", ""),
+                (f"{ICEBERG}ValidationException", "changed\nby x"),
+            ],
+            CommitConflict,
+            "changed",
+        ),
+        ([(f"{ICEBERG}CommitStateUnknownException", "?")], CommitUnknown, "?"),
+        (
+            [
+                (f"{ICEBERG}CommitStateUnknownException", "?"),
+                (f"{ICEBERG}ValidationException", "v"),
+            ],
+            CommitUnknown,
+            "v",
+        ),
+        (
+            [("java.lang.RuntimeException", None)],
+            ExecutionError,
+            "An error occurred while calling o1.execute",
+        ),
+        ([("java.lang.RuntimeException", "x" * 600)], ExecutionError, "x" * 500),
+    ],
+)
+def test_the_causes_decide_what_an_error_is(chain, kind, message):
+    error = translate("Compacting table t", JavaError(*chain))
+
+    assert (type(error), error.message) == (kind, f"Compacting table t failed: {message}")
+
+
+@pytest.mark.parametrize(
+    ("name", "next_step"),
+    [
+        ("CommitFailedException", "Run the command again: it plans anew."),
+        ("CommitStateUnknownException", "The snapshot log decides: run neve history in a moment."),
+    ],
+)
+def test_a_commit_that_did_not_work_comes_with_a_next_step(name, next_step):
+    assert translate("x", JavaError((ICEBERG + name, "m"))).next_step == next_step
+
+
+def test_a_chain_of_causes_without_end_is_cut():
+    endless = JavaError(("a.B", "m"))
+    endless.java_exception._cause = endless.java_exception
+
+    assert translate("x", endless).message == "x failed: m"
+
+
+def test_errors_that_pyspark_renamed_keep_their_origin():
+    error = AnalysisException("renamed")
+    error._origin = Throwable((f"{ICEBERG}ValidationException", "conflict"))
+
+    assert type(translate("x", error)) is CommitConflict
+
+
+def test_a_gateway_that_broke_is_an_execution_error():
+    with pytest.raises(ExecutionError, match="x failed: Answer from Java side is empty") as caught:  # noqa: SIM117
+        with engine_errors("x"):
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    assert isinstance(caught.value.__cause__, Py4JNetworkError)
+
+
+def test_errors_of_our_own_pass_through():
+    with pytest.raises(ZeroDivisionError), engine_errors("x"):
+        raise ZeroDivisionError
