@@ -59,7 +59,7 @@ class App:
 
 def build_app(settings: Settings, say: Reporter) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
-    store = SqliteStore(_sqlite_path(settings.state.url))
+    store = SqliteStore(sqlite_path(settings.state.url))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
         make_engine=lambda: app.spark,
@@ -74,7 +74,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
     return app
 
 
-def _sqlite_path(url: str) -> Path:
+def sqlite_path(url: str) -> Path:
     if not url.startswith("sqlite:///"):
         raise ConfigError(
             f"state.url is {url!r}, which is not supported.",

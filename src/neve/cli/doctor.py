@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from neve.app import sqlite_path
 from neve.catalog.connect import Catalogs
 from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption
 from neve.cli.output import Format, Output
@@ -117,7 +118,7 @@ def _jars(settings: Settings) -> str:
 
 
 def _state(settings: Settings) -> str:
-    path = Path(settings.state.url.removeprefix("sqlite:///"))
+    path = sqlite_path(settings.state.url)
     _require_writable(path.parent, "Set state.url to a file in a folder that can be written.")
     return str(path)
 

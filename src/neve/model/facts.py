@@ -17,6 +17,7 @@ TARGET_SIZE_PROPERTY = "neve.target-file-size-bytes"
 LAYOUT_PROPERTY = "neve.layout"
 ENGINE_PROPERTY = "neve.engine"
 PROOF_PROPERTY = "neve.proof"
+STEP_PROPERTY = "neve.step"
 
 #: One partition: the id of its spec, and its values in the order of the spec's fields.
 PartitionKey = tuple[int, tuple[object, ...]]

@@ -107,6 +107,8 @@ class Outcome:
     actual_usd: float | None = None
     #: Bytes that the engine read, for learning rates.
     bytes_rewritten: int = 0
+    #: File groups that were left because a writer changed them meanwhile.
+    conflicts: int = 0
 
     @property
     def seconds(self) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from unicodedata import category
 
 from neve.model.errors import InputError
 
 PLAIN_PART = re.compile(r"[\w$@-]+", re.UNICODE)
 QUOTED_PART = re.compile(r"`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"")
 MAX_NAME_LENGTH = 1024
+#: Controls, marks without width, surrogates and line separators: names that read alike differ.
+UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,7 +79,7 @@ def _read_part(text: str, position: int) -> tuple[str, int]:
     if plain := PLAIN_PART.match(text, position):
         return plain.group(), plain.end()
     quoted = QUOTED_PART.match(text, position)
-    if quoted is None or not quoted.group().isprintable():
+    if quoted is None or any(category(character) in UNSEEN for character in quoted.group()):
         raise _bad_name(text, position)
     backticked, double_quoted = quoted.groups()
     if backticked is not None:

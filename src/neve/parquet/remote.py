@@ -23,7 +23,7 @@ MAX_PART_BYTES: Final = 5 * 1024 * 1024 * 1024
 MAX_PARTS: Final = 10_000
 
 #: Larger gathered parts would save requests, and cost memory for each one in flight.
-_GATHER_BYTES: Final = 8 * 1024 * 1024
+_GATHER_BYTES: Final = 6 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ refused with the position of the token that does not belong.
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 
 from sqlglot.dialects.dialect import Dialect
@@ -32,6 +32,7 @@ from neve.model.predicate import And, Comparison, In, IsNull, Literal, Not, Or, 
 MAX_TEXT_LENGTH = 64 * 1024
 MAX_DEPTH = 50
 MAX_IN_VALUES = 1000
+MAX_EXPONENT = 400
 OPERATORS = {
     TokenType.EQ: "=",
     TokenType.NEQ: "<>",
@@ -188,7 +189,10 @@ class _Parser:
             raise self._unexpected("expected a value")
         if token.token_type is TokenType.NUMBER:
             self._next += 1
-            return _number(token.text, negative=negative)
+            number = _number(token.text, negative=negative)
+            if number is None:
+                raise _refuse(self._text, token.start, f"{token.text[:40]!r} is no usable number")
+            return number
         if negative:
             raise self._unexpected("expected a number")
         if token.token_type is TokenType.STRING:
@@ -263,6 +267,12 @@ class _Parser:
         return _refuse(self._text, token.start, f"{why}, not {token.text[:40]!r}")
 
 
-def _number(text: str, *, negative: bool) -> Literal:
-    value = int(text) if text.isdigit() and len(text) <= 40 else Decimal(text)
+def _number(text: str, *, negative: bool) -> int | Decimal | None:
+    """The number, or None for one that no column could hold."""
+    try:
+        value = int(text) if text.isdigit() and len(text) <= 40 else Decimal(text)
+    except InvalidOperation:
+        return None
+    if isinstance(value, Decimal) and abs(value.adjusted()) > MAX_EXPONENT:
+        return None
     return -value if negative else value

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale, ProofFailed
+from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale
 from neve.model.facts import (
     ENGINE_PROPERTY,
     EPOCH_PROPERTY,
     JOB_ID_PROPERTY,
     LAYOUT_PROPERTY,
     PLAN_PROPERTY,
-    PROOF_PROPERTY,
+    STEP_PROPERTY,
     TARGET_SIZE_PROPERTY,
     SnapshotFacts,
     TableFacts,
 )
 from neve.model.job import JobState
-from neve.model.outcome import CompactionStats, Outcome, Proof, Status
+from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan, RewriteDataFiles
 from neve.model.policy import Engine
 from neve.planning.cost import actual_usd
 from neve.planning.health import count_small_files
 from neve.planning.planner import step_for_spark
-from neve.planning.proof import Change, find_change, merge_proofs, prove
+from neve.planning.proof import Change
 from neve.service.copy import CopyRun, run_copy
 from neve.service.lease import HeldLease, hold_table
 from neve.service.recover import settle_unfinished
+from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
 
 OPERATION = "rewrite_data_files"
@@ -49,6 +51,20 @@ class Run:
     started_at: datetime
     #: What the outcome should mention besides its figures.
     notes: list[str] = field(default_factory=list)
+    #: Groups that a writer took; a list, because the run itself is a value.
+    taken_by_writers: list[int] = field(default_factory=list)
+
+    @property
+    def conflicts(self) -> int:
+        return len(self.taken_by_writers)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailure:
+    """The step whose engine raised, and what."""
+
+    step: int
+    error: ExecutionError
 
 
 def apply_plan(world: World, plan: Plan) -> Outcome:
@@ -59,7 +75,7 @@ def apply_plan(world: World, plan: Plan) -> Outcome:
         started_at = world.clock()
         before = world.surveyor.survey(plan.table)
         run = Run(world, plan, job_id, held, before, started_at)
-        settle_unfinished(world.store, before)
+        settle_unfinished(world, before)
         try:
             refuse_if_stale(plan, before)
         except PlanStale as refusal:
@@ -71,7 +87,7 @@ def apply_plan(world: World, plan: Plan) -> Outcome:
             # A commit may have landed before the error: reading the table will tell.
             world.store.settle(job_id, JobState.UNKNOWN, error.message)
             raise
-        outcome = _write_log(world, outcome)
+        outcome = record_in_log(world, outcome)
         world.store.finish(held.lease, outcome)
     return outcome
 
@@ -106,45 +122,54 @@ def _execute(run: Run) -> Outcome:
     failure = _run_steps(run)
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(plan.table)
-    ours = [s for s in reversed(after.ancestry()) if s.job_id == run.job_id]
+    ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure)
-    changes = [_change_of(run, snapshot) for snapshot in ours]
-    proof = _prove(run, changes)
-    if all(PROOF_PROPERTY in snapshot.summary for snapshot in ours):
-        # Every output was compared with its sources byte by byte before it was committed.
-        proof = replace(proof, level="bytes")
-    if problem := _problem(run, after, changes, proof):
+    verdict = verify_commits(world, plan.table, ours)
+    if problem := verdict.problem or _lost_history(run, after):
         reason = f"{problem} {_take_back(run, after)}"
         after = world.surveyor.survey(plan.table)
-        return _outcome(run, Status.FAILED, reason, after=after, changes=changes, proof=proof)
-    status, reason = Status.SUCCEEDED, " ".join([_summary(changes), *run.notes])
-    if failure is not None:
-        status, reason = Status.FAILED, f"{failure.message} What was committed before stays."
-    return _outcome(run, status, reason, after=after, changes=changes, proof=proof)
+        return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
+    status, note = _after_failure(failure, ours)
+    reason = " ".join([_summary(verdict.changes), *run.notes, *note])
+    return _outcome(run, status, reason, after=after, verdict=verdict)
 
 
-def _run_steps(run: Run) -> ExecutionError | None:
+def _after_failure(
+    failure: StepFailure | None, ours: list[SnapshotFacts]
+) -> tuple[Status, list[str]]:
+    """What an error means once something was committed: the snapshot log decides."""
+    if failure is None:
+        return Status.SUCCEEDED, []
+    landed = any(s.summary.get(STEP_PROPERTY) == str(failure.step) for s in ours)
+    if isinstance(failure.error, CommitUnknown):
+        if landed:
+            return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
+        return Status.UNKNOWN, [failure.error.message]
+    return Status.FAILED, [failure.error.message, "What was committed before stays."]
+
+
+def _run_steps(run: Run) -> StepFailure | None:
     """Run the steps; an engine's error is kept, because the table decides what happened."""
-    for step in run.plan.steps:
+    for index, step in enumerate(run.plan.steps):
         run.held.check()
         run.world.say(f"Compacting {len(step.groups)} file groups of {run.plan.table} …")
         try:
             if step.engine.copies:
-                _copy(run, step)
+                _copy(run, index, step)
             else:
-                _rewrite(run, step)
+                _rewrite(run, index, step)
         except ExecutionError as error:
-            return error
+            return StepFailure(index, error)
     return None
 
 
-def _rewrite(run: Run, step: RewriteDataFiles) -> None:
-    properties = {**_properties(run, step), ENGINE_PROPERTY: str(Engine.SPARK)}
+def _rewrite(run: Run, index: int, step: RewriteDataFiles) -> None:
+    properties = {**_properties(run, index, step), ENGINE_PROPERTY: str(Engine.SPARK)}
     run.world.engine.rewrite(run.plan.table, step, properties, run.world.say)
 
 
-def _copy(run: Run, step: RewriteDataFiles) -> None:
+def _copy(run: Run, index: int, step: RewriteDataFiles) -> None:
     """Copy what can be copied; what footers refuse goes to Spark, and writers' groups wait."""
     result = run_copy(
         CopyRun(
@@ -154,7 +179,7 @@ def _copy(run: Run, step: RewriteDataFiles) -> None:
             run.before,
             run.job_id,
             run.held,
-            _properties(run, step),
+            _properties(run, index, step),
         )
     )
     if result.refused:
@@ -162,16 +187,18 @@ def _copy(run: Run, step: RewriteDataFiles) -> None:
         run.notes.append(
             f"{len(groups)} groups could not be copied and went to Spark: {result.refused[0][1]}."
         )
-        _rewrite(run, step_for_spark(run.before, step, groups))
+        _rewrite(run, index, step_for_spark(run.before, step, groups))
     if result.conflicting:
+        run.taken_by_writers.extend(group.group_id for group in result.conflicting)
         run.notes.append(
             f"{len(result.conflicting)} groups were changed by writers meanwhile "
             "and are left to the next run."
         )
 
 
-def _properties(run: Run, step: RewriteDataFiles) -> dict[str, str]:
+def _properties(run: Run, index: int, step: RewriteDataFiles) -> dict[str, str]:
     return {
+        STEP_PROPERTY: str(index),
         JOB_ID_PROPERTY: run.job_id,
         PLAN_PROPERTY: run.plan.plan_id,
         EPOCH_PROPERTY: str(run.held.lease.epoch),
@@ -180,43 +207,23 @@ def _properties(run: Run, step: RewriteDataFiles) -> dict[str, str]:
     }
 
 
-def _without_commit(
-    run: Run, after: TableFacts, tag: str, failure: ExecutionError | None
-) -> Outcome:
-    if isinstance(failure, CommitUnknown):
+def _without_commit(run: Run, after: TableFacts, tag: str, failure: StepFailure | None) -> Outcome:
+    if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
-        return _outcome(run, Status.UNKNOWN, failure.message, after=after)
-    run.world.engine.remove_tag(run.plan.table, tag)
+        return _outcome(run, Status.UNKNOWN, failure.error.message, after=after)
+    try:
+        run.world.engine.remove_tag(run.plan.table, tag)
+    except ExecutionError as error:
+        # A tag too many does no harm, and it ends by itself.
+        run.notes.append(error.message)
     if failure is not None:
-        return _outcome(run, Status.FAILED, failure.message, after=after)
-    return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to rewrite.", after=after)
+        reason = " ".join([failure.error.message, *run.notes])
+        return _outcome(run, Status.FAILED, reason, after=after)
+    reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
+    return _outcome(run, Status.NOTHING_TO_DO, reason, after=after)
 
 
-def _change_of(run: Run, snapshot: SnapshotFacts) -> Change:
-    """What one of our snapshots changed, compared with the snapshot it was made on."""
-    surveyor, table = run.world.surveyor, run.plan.table
-    return find_change(
-        surveyor.survey(table, snapshot_id=snapshot.parent_id),
-        surveyor.survey(table, snapshot_id=snapshot.snapshot_id),
-    )
-
-
-def _prove(run: Run, changes: list[Change]) -> Proof:
-    proofs = []
-    for change in changes:
-        paths, before_id = change.paths_to_scan, change.before.snapshot_id
-        assert before_id is not None
-        live = run.world.engine.live_rows(run.plan.table, before_id, paths) if paths else {}
-        proofs.append(prove(change, live))
-    return merge_proofs(proofs)
-
-
-def _problem(run: Run, after: TableFacts, changes: list[Change], proof: Proof) -> str | None:
-    """What is wrong with the commit, if anything is."""
-    if not proof.holds:
-        return ProofFailed(proof.explain_failure()).message
-    if lost := [delete.path for change in changes for delete in change.lost_deletes]:
-        return f"Delete file {lost[0]} was dropped although it still applies."
+def _lost_history(run: Run, after: TableFacts) -> str | None:
     if run.before.snapshot_id not in {s.snapshot_id for s in after.ancestry()}:
         return f"Snapshot {run.before.snapshot_id} is no longer part of the table's history."
     return None
@@ -232,11 +239,14 @@ def _take_back(run: Run, after: TableFacts) -> str:
     if target is None or target == after.snapshot_id:
         return "Others have committed since, so it was not rolled back: use neve rollback."
     run.held.check()
-    run.world.engine.roll_back(run.plan.table, target)
+    try:
+        run.world.engine.roll_back(run.plan.table, target)
+    except ExecutionError as error:
+        return f"It could NOT be rolled back to snapshot {target}: {error.message}"
     return f"The table was rolled back to snapshot {target}."
 
 
-def _summary(changes: list[Change]) -> str:
+def _summary(changes: Sequence[Change]) -> str:
     removed = sum(len(change.removed) for change in changes)
     added = sum(len(change.added) for change in changes)
     return f"{removed} files became {added}."
@@ -248,14 +258,13 @@ def _outcome(
     reason: str,
     *,
     after: TableFacts | None = None,
-    changes: list[Change] | None = None,
-    proof: Proof | None = None,
+    verdict: Verdict | None = None,
 ) -> Outcome:
     world, before = run.world, run.before
     finished_at = world.clock()
     seconds = (finished_at - run.started_at).total_seconds()
     after = after or before
-    changes = changes or []
+    changes = verdict.changes if verdict else ()
     return Outcome(
         job_id=run.job_id,
         table=run.plan.table,
@@ -266,7 +275,8 @@ def _outcome(
         finished_at=finished_at,
         engines=_engines(run, after),
         stats=_stats(run, after, changes, seconds),
-        proof=proof,
+        proof=verdict.proof if verdict else None,
+        conflicts=run.conflicts,
         snapshot_before=before.snapshot_id,
         snapshot_after=after.snapshot_id,
         snapshots_before=len(before.snapshots),
@@ -290,7 +300,9 @@ def _engines(run: Run, after: TableFacts) -> dict[str, int]:
     return counts
 
 
-def _stats(run: Run, after: TableFacts, changes: list[Change], seconds: float) -> CompactionStats:
+def _stats(
+    run: Run, after: TableFacts, changes: Sequence[Change], seconds: float
+) -> CompactionStats:
     before = run.before
     return CompactionStats(
         files_before=len(before.data_files),
@@ -305,7 +317,7 @@ def _stats(run: Run, after: TableFacts, changes: list[Change], seconds: float) -
     )
 
 
-def _write_log(world: World, outcome: Outcome) -> Outcome:
+def record_in_log(world: World, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
         world.engine.write_log(outcome)

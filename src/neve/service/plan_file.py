@@ -55,7 +55,7 @@ def _read(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PlanFileError(f"The plan file {path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PlanFileError(
             f"{path} is not JSON.", next_step="Make a plan with neve plan … --out plan.json."
         ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from neve.model.errors import ExecutionError, InputError, JobRefused, NeveError
@@ -11,7 +11,7 @@ from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
-from neve.service.apply import UNDO_TAG_PREFIX
+from neve.service.apply import UNDO_TAG_PREFIX, record_in_log
 from neve.service.lease import hold_table
 from neve.service.world import World
 
@@ -53,7 +53,7 @@ def roll_back(
             raise
         after = world.surveyor.survey(table)
         outcome = _outcome(world, job_id, started_at, before, after, snapshot)
-        world.engine.write_log(outcome)
+        outcome = record_in_log(world, outcome)
         world.store.finish(held.lease, outcome)
     return outcome
 
@@ -98,9 +98,7 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
         )
     found = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
     if found is None:
-        raise InputError(
-            f"The snapshot before job {job_id} is not in the current history of {facts.table}."
-        )
+        return _ahead(facts, tag.snapshot_id, job_id)
     later = [s for s in ancestry[: ancestry.index(found)] if s.job_id != job_id]
     if later:
         raise JobRefused(
@@ -109,6 +107,17 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
             f"--to-snapshot {found.snapshot_id}",
         )
     return _not_current(facts, found)
+
+
+def _ahead(facts: TableFacts, snapshot_id: int, job_id: str) -> SnapshotFacts:
+    """Undoing a rollback goes forward, which is safe while nothing was committed since."""
+    found = facts.snapshot(snapshot_id)
+    ahead = replace(facts, snapshot_id=snapshot_id).ancestry() if found else []
+    if found is None or facts.snapshot_id not in {s.snapshot_id for s in ahead}:
+        raise InputError(
+            f"The table has moved on since job {job_id}, so its snapshot cannot be reached."
+        )
+    return found
 
 
 def _not_current(facts: TableFacts, snapshot: SnapshotFacts) -> SnapshotFacts:
@@ -132,14 +141,14 @@ def _outcome(
             f"Table {before.table} is at snapshot {after.snapshot_id} after the rollback, "
             f"not at {target.snapshot_id}: another writer committed at the same time."
         )
-    left_behind = [s.snapshot_id for s in before.ancestry()]
-    left_behind = left_behind[: left_behind.index(target.snapshot_id)]
+    kept = {s.snapshot_id for s in after.ancestry()}
+    left_behind = [s for s in before.ancestry() if s.snapshot_id not in kept]
     return Outcome(
         job_id=job_id,
         table=before.table,
         operation=OPERATION,
         status=Status.SUCCEEDED,
-        reason=f"Went back to snapshot {target.snapshot_id} and left {len(left_behind)} behind.",
+        reason=f"Went to snapshot {target.snapshot_id} and left {len(left_behind)} behind.",
         started_at=started_at,
         finished_at=world.clock(),
         stats=CompactionStats(

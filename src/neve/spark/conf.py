@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from neve.model.errors import ConfigError
 from neve.spark.jars import AWS_BUNDLE, POSTGRES_DRIVER, SPARK_RUNTIME, SQLITE_DRIVER
@@ -32,6 +32,10 @@ PYTHON_ONLY = {"type", "py-catalog-impl", "py-io-impl", "echo", "pool_pre_ping"}
 def catalog_conf(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     """`spark.sql.catalog.<name>.*` for a catalog that pyiceberg knows by these properties."""
     kind = catalog_type(name, properties)
+    if kind in ("sql", "nessie") and "uri" not in properties:
+        raise ConfigError(
+            f"Catalog {name} has no uri.", next_step=f"Set catalogs.{name}.uri in neve.yaml."
+        )
     values = dict(CATALOG_IMPLEMENTATIONS[kind])
     for key, value in properties.items():
         if key not in PYTHON_ONLY:
@@ -93,12 +97,14 @@ def _jdbc(name: str, uri: str) -> dict[str, str]:
             f"Catalog {name} uses {parts.scheme}, which Spark has no driver for here.",
             next_step="Use sqlite:/// or postgresql:// for a sql catalog.",
         )
-    port = f":{parts.port}" if parts.port else ""
-    values = {"uri": f"jdbc:postgresql://{parts.hostname}{port}{parts.path}"}
+    # The part after the last @ is host and port as written, IPv6 brackets included.
+    host = parts.netloc.rpartition("@")[2]
+    query = f"?{parts.query}" if parts.query else ""
+    values = {"uri": f"jdbc:postgresql://{host}{parts.path}{query}"}
     if parts.username:
-        values["jdbc.user"] = parts.username
+        values["jdbc.user"] = unquote(parts.username)
     if parts.password:
-        values["jdbc.password"] = parts.password
+        values["jdbc.password"] = unquote(parts.password)
     return values
 
 

@@ -84,6 +84,8 @@ def _read_listing(listing: Path) -> list[str] | None:
         jars = json.loads(listing.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    if not isinstance(jars, list) or not jars or not all(isinstance(jar, str) for jar in jars):
+        return None
     return jars if all(Path(jar).is_file() for jar in jars) else None
 
 

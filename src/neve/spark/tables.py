@@ -56,6 +56,13 @@ def remove_tag(session: SparkSession, table: TableRef, name: str) -> None:
 
 
 def roll_back(session: SparkSession, table: TableRef, snapshot_id: int) -> None:
-    """Make an ancestor of the current snapshot current again."""
+    """Make another snapshot current: an ancestor, or one ahead that a rollback had left."""
     with engine_errors(f"Rolling back table {table}"):
-        load_table(session, table).manageSnapshots().rollbackTo(snapshot_id).commit()
+        loaded = load_table(session, table)
+        ancestors = iceberg(session).util.SnapshotUtil.currentAncestorIds(loaded)
+        manage = loaded.manageSnapshots()
+        if ancestors.contains(snapshot_id):
+            # Iceberg checks the ancestry once more when it commits.
+            manage.rollbackTo(snapshot_id).commit()
+        else:
+            manage.setCurrentSnapshot(snapshot_id).commit()

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from neve.documents import from_text, to_text
-from neve.model.errors import LeaseLost, StoreError, TableBusy
+from neve.model.errors import InputError, LeaseLost, StoreError, TableBusy
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef, split_name
@@ -203,7 +203,7 @@ class SqliteStore:
 
 
 def _job(row: sqlite3.Row) -> Job:
-    catalog, *namespace, name = split_name(row["table_name"])
+    catalog, *namespace, name = _parts(row["table_name"])
     return Job(
         job_id=row["job_id"],
         table=TableRef(catalog, tuple(namespace), name),
@@ -223,6 +223,14 @@ def _outcome(job: Job) -> Outcome | None:
         return from_text(Outcome, job.outcome or "")
     except ValueError:
         return None
+
+
+def _parts(name: str) -> list[str]:
+    """A stored name; one that this version would not accept must not hide all the others."""
+    try:
+        return split_name(name)
+    except InputError:
+        return ["?", name]
 
 
 def _moment(seconds: float) -> datetime:

@@ -102,7 +102,7 @@ class MemoryLake:
         wanted = set(paths)
         return CopyInputs(
             files=tuple(
-                FileDetails(f.path, f.partition[0], (), f.size_bytes, f.record_count)
+                FileDetails(f.path, f.partition[0], _texts(f), f.size_bytes, f.record_count)
                 for f in self.history[snapshot_id].data_files
                 if f.path in wanted
             ),
@@ -154,7 +154,13 @@ class MemoryLake:
             raise CommitConflict("A replaced file was changed.")
         model = current[removed[0].path]
         fresh = tuple(
-            replace(model, path=f.path, size_bytes=f.size_bytes, record_count=f.record_count)
+            replace(
+                model,
+                path=f.path,
+                partition=(f.spec_id, f.partition),
+                size_bytes=f.size_bytes,
+                record_count=f.record_count,
+            )
             for f in added
         )
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
@@ -241,3 +247,8 @@ class MemoryLake:
     def write_log(self, outcome: Outcome) -> TableRef:
         self.log.append(outcome)
         return outcome.table.sibling("_maintenance_log")
+
+
+def _texts(file: DataFileFacts) -> tuple[str, ...]:
+    """Partition values as JSON would carry them; tests partition by text."""
+    return tuple(str(value) for value in file.partition[1])

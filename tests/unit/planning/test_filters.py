@@ -98,6 +98,10 @@ def test_predicates_are_read(text, expected):
         ("d = current_date - 99999999999", 19),
         ("true", 4),
         ("a = 0x1F", 5),
+        ("a = 1e999999999", 4),
+        ("a < -1e1000000", 5),
+        ("a < 1e99999999999999999999", 4),
+        ("a = 1e", 4),
     ],
 )
 def test_everything_else_is_refused_with_its_position(text, position):

@@ -87,6 +87,7 @@ def test_the_snapshot_tells_who_made_it(world, plan, lake):
         "neve.target-file-size-bytes": str(100 * MB),
         "neve.layout": "binpack",
         "neve.engine": "spark",
+        "neve.step": "0",
     }
 
 
@@ -246,7 +247,7 @@ def test_a_lost_answer_without_a_snapshot_is_unknown(world, plan, lake, store):
 @pytest.mark.parametrize(
     ("landed", "state", "reason"),
     [
-        (True, JobState.SUCCEEDED, "Its snapshot was found in the table."),
+        (True, JobState.SUCCEEDED, "Its snapshot was found in the table, and its rows add up."),
         (False, JobState.FAILED, "It left no snapshot in the table."),
     ],
 )
@@ -332,3 +333,37 @@ def test_a_worker_without_its_store_does_not_rewrite(world, plan, lake, store):
         world.apply(made)
 
     assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
+
+
+def test_a_run_that_can_not_be_taken_back_is_not_forgotten(world, plan, lake, store):
+    lake.lose_rows = 5
+    lake.roll_back = raises(CommitConflict("somebody was faster"))
+
+    outcome = world.apply(plan())
+
+    assert outcome.status is Status.FAILED
+    assert "It could NOT be rolled back to snapshot 1: somebody was faster" in outcome.reason
+    assert states(store) == [JobState.FAILED]
+
+
+def test_a_lost_job_whose_rows_do_not_add_up_is_not_called_a_success(world, plan, lake, store):
+    lake.lose_rows = 5
+    lake.after_commit = raises(LeaseLost("the process ended here"))
+    with pytest.raises(LeaseLost):
+        world.apply(plan())
+    lake.lose_rows, lake.after_commit = 0, lambda: None
+
+    world.apply(plan())
+
+    first = store.jobs()[-1]
+    assert first.state is JobState.FAILED
+    assert "Its snapshot is in the table, but" in first.reason
+
+
+def test_a_tag_that_can_not_be_removed_does_not_hide_the_error(world, plan, lake):
+    lake.before_commit = raises(ExecutionError("the disk is full"))
+    lake.remove_tag = raises(ExecutionError("no tag"))
+
+    outcome = world.apply(plan())
+
+    assert outcome.reason == "the disk is full no tag"

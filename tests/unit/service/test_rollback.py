@@ -28,7 +28,7 @@ def test_going_back_by_snapshot(back, lake, store):
     outcome = back(snapshot_id=1)
 
     assert (outcome.status, outcome.operation) == (Status.SUCCEEDED, "rollback")
-    assert outcome.reason == "Went back to snapshot 1 and left 2 behind."
+    assert outcome.reason == "Went to snapshot 1 and left 2 behind."
     assert (outcome.snapshot_before, outcome.snapshot_after) == (3, 1)
     assert (outcome.stats.files_before, outcome.stats.files_after) == (6, 4)
     assert (lake.facts.snapshot_id, len(lake.facts.data_files)) == (1, 4)
@@ -143,3 +143,34 @@ def test_a_rollback_that_fails_is_remembered_as_failed(back, lake, store):
         back(snapshot_id=1)
 
     assert [(job.state, job.reason) for job in store.jobs()] == [(JobState.FAILED, "no")]
+
+
+def test_a_rollback_can_be_undone(back, lake):
+    lake.append(data_file("good", MB))
+    outcome = back(snapshot_id=1)
+
+    back(job_id=outcome.job_id)
+
+    assert lake.facts.snapshot_id == 2
+
+
+def test_a_rollback_with_commits_since_can_not_be_undone(back, lake):
+    lake.append(data_file("good", MB))
+    outcome = back(snapshot_id=1)
+    lake.append(data_file("later", MB))
+
+    with pytest.raises(InputError, match="has moved on"):
+        back(job_id=outcome.job_id)
+
+
+def test_a_log_that_fails_does_not_undo_what_happened(back, lake, store):
+    def refuse(outcome):
+        raise ExecutionError("no log")
+
+    lake.append(data_file("bad", MB))
+    lake.write_log = refuse
+
+    outcome = back(snapshot_id=1)
+
+    assert outcome.status is Status.SUCCEEDED
+    assert outcome.reason.endswith("The maintenance log was not written: no log")

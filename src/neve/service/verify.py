@@ -1,0 +1,58 @@
+"""Hold what a job committed against what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from neve.model.facts import PROOF_PROPERTY, SnapshotFacts, TableFacts
+from neve.model.outcome import Proof
+from neve.model.table import TableRef
+from neve.planning.proof import Change, find_change, merge_proofs, prove
+from neve.service.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the commits changed, the proof, and what is wrong, if anything is."""
+
+    changes: tuple[Change, ...]
+    proof: Proof
+    problem: str | None
+
+
+def snapshots_of(job_id: str, facts: TableFacts) -> list[SnapshotFacts]:
+    """The job's snapshots in the table's history, oldest first."""
+    return [s for s in reversed(facts.ancestry()) if s.job_id == job_id]
+
+
+def verify_commits(world: World, table: TableRef, snapshots: Sequence[SnapshotFacts]) -> Verdict:
+    """Compare each snapshot with the one that it was made on."""
+    changes = tuple(_change(world, table, snapshot) for snapshot in snapshots)
+    proof = merge_proofs([_prove(world, table, change) for change in changes])
+    if all(PROOF_PROPERTY in snapshot.summary for snapshot in snapshots):
+        # Every output was compared with its sources byte by byte before it was committed.
+        proof = replace(proof, level="bytes")
+    return Verdict(changes, proof, _problem(changes, proof))
+
+
+def _change(world: World, table: TableRef, snapshot: SnapshotFacts) -> Change:
+    survey = world.surveyor.survey
+    return find_change(
+        survey(table, snapshot_id=snapshot.parent_id),
+        survey(table, snapshot_id=snapshot.snapshot_id),
+    )
+
+
+def _prove(world: World, table: TableRef, change: Change) -> Proof:
+    paths, before_id = change.paths_to_scan, change.before.snapshot_id
+    assert before_id is not None
+    return prove(change, world.engine.live_rows(table, before_id, paths) if paths else {})
+
+
+def _problem(changes: Sequence[Change], proof: Proof) -> str | None:
+    if not proof.holds:
+        return proof.explain_failure()
+    if lost := [delete.path for change in changes for delete in change.lost_deletes]:
+        return f"Delete file {lost[0]} was dropped although it still applies."
+    return None

@@ -1,0 +1,94 @@
+"""A compaction through Spark and the REST catalog, in which the S3 server copies the row groups."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.system.stack_fixtures import RunningStack
+
+from neve.app import App, build_app
+from neve.model.facts import PROOF_PROPERTY
+from neve.model.outcome import Status
+from neve.model.policy import Engine, Policy
+from neve.model.table import TableRef
+from neve.planning.planner import PlanRequest
+from neve.settings import Settings, SparkSettings, StateSettings
+from neve.spark.tables import spark_name
+from neve.testing.lake import SilentReporter
+
+TEST_SIZED = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+}
+FILES = 6
+ROWS_PER_FILE = 110_000
+#: pyspark and pyiceberg leave sockets and clients to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def app(stack: RunningStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    if "rest" not in stack.facts:
+        pytest.fail("the stack runs without rest: run make stack-up", pytrace=False)
+    storage = stack.facts["s3"]
+    catalog = {
+        "type": "rest",
+        "uri": stack.facts["rest"]["uri"],
+        "s3.endpoint": storage["endpoint"],
+        "s3.access-key-id": storage["access_key"],
+        "s3.secret-access-key": storage["secret_key"],
+        "s3.region": storage["region"],
+    }
+    state: Path = tmp_path_factory.mktemp("state") / "state.db"
+    settings = Settings(
+        catalogs={"lake": catalog},
+        spark=SparkSettings(master="local[2]", conf=TEST_SIZED),
+        state=StateSettings(url=f"sqlite:///{state}"),
+    )
+    built = build_app(settings, SilentReporter())
+    yield built
+    built.stop()
+
+
+@pytest.fixture
+def table(app: App) -> Iterator[TableRef]:
+    """Files of about 7 MB, one row group each, that hardly compress."""
+    ref = TableRef("lake", (f"n{uuid.uuid4().hex[:12]}",), "events")
+    session = app.spark.session
+    session.sql(f"CREATE NAMESPACE lake.{ref.namespace[0]}")
+    session.sql(
+        f"CREATE TABLE {spark_name(ref)} (id BIGINT, noise STRING) USING iceberg "
+        "TBLPROPERTIES ('write.distribution-mode' = 'none', 'format-version' = '2')"
+    )
+    rows = session.range(0, FILES * ROWS_PER_FILE, 1, FILES)
+    rows.selectExpr("id", "sha2(cast(id AS string), 512) AS noise").writeTo(
+        spark_name(ref)
+    ).append()
+    yield ref
+    session.sql(f"DROP TABLE {spark_name(ref)} PURGE")
+    session.sql(f"DROP NAMESPACE lake.{ref.namespace[0]}")
+
+
+def test_the_store_compacts_a_table_and_no_row_changes(app: App, table: TableRef) -> None:
+    session, maintenance = app.spark.session, app.maintenance
+    digest = f"SELECT count(*), sum(xxhash64(id, noise)) FROM {spark_name(table)}"
+    before = session.sql(digest).collect()
+    files = maintenance.surveyor.survey(table).data_files
+    assert min(file.size_bytes for file in files) > 5 * 1024 * 1024
+
+    plan = maintenance.plan(table, PlanRequest(), where=None, policy=Policy())
+    outcome = maintenance.apply(plan)
+
+    assert {step.engine for step in plan.steps} == {Engine.REMOTE_COPY}
+    assert (outcome.status, outcome.engines) == (Status.SUCCESS, {"remote_copy": 1})
+    assert session.sql(digest).collect() == before
+    after = maintenance.surveyor.survey(table)
+    assert len(after.data_files) == 1
+    proof = json.loads(after.ancestry()[0].summary[PROOF_PROPERTY])
+    assert proof["bytes_through_tasks"] <= 0.01 * proof["bytes"]
