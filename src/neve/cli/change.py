@@ -19,6 +19,8 @@ from neve.cli.context import (
     OutputOption,
     application,
     errors_explained,
+    exit_after,
+    one_by_one,
 )
 from neve.cli.look import user_tables
 from neve.cli.output import Format, Output
@@ -89,13 +91,15 @@ def plan(
     with application(printer, config) as app:
         policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
         tables = _matching(app, patterns)
-        plans = [
-            app.maintenance.plan(table, request, where=where, policy=policy) for table in tables
-        ]
+        plans, troubles = one_by_one(
+            tables,
+            lambda table: app.maintenance.plan(table, request, where=where, policy=policy),
+        )
         if out is not None:
             write_plan_file(out, plans)
     printer.result(plan_document(plans), *(render_plan(item) for item in plans))
-    sys.exit(EXIT_WORK_FOUND if any(not item.is_empty for item in plans) else EXIT_OK)
+    work = any(not item.is_empty for item in plans)
+    exit_after(printer, troubles, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
 def _matching(app: App, patterns: list[str]) -> list[TableRef]:
@@ -134,10 +138,8 @@ def apply(
         },
         *(render_outcome(outcome) for outcome in outcomes),
     )
-    for _, refusal in refused:
-        Output(Format.TEXT).error(refusal)
-    failed = refused or any(not outcome.status.is_good for outcome in outcomes)
-    sys.exit(EXIT_ERROR if failed else EXIT_OK)
+    failed = any(not outcome.status.is_good for outcome in outcomes)
+    exit_after(printer, [why for _, why in refused], EXIT_ERROR if failed else EXIT_OK)
 
 
 def _apply_one(app: App, item: Plan) -> Outcome:
@@ -162,9 +164,12 @@ def compact(
     printer = Output(output)
     with application(printer, config) as app:
         policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
-        made = app.maintenance.plan(app.catalogs.parse(table), request, where=where, policy=policy)
-        outcome = None if dry_run else app.maintenance.apply(made)
-    if outcome is None:
+        ref = app.catalogs.parse(table)
+        if dry_run:
+            made = app.maintenance.plan(ref, request, where=where, policy=policy)
+        else:
+            outcome = app.maintenance.compact(ref, request, where=where, policy=policy)
+    if dry_run:
         printer.result(plan_document([made]), lambda: render_plan(made))
         return
     printer.result(to_document(outcome), lambda: render_outcome(outcome))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from neve.app import App, build_app
 from neve.cli.output import Format, Output
 from neve.model.errors import NeveError
+from neve.model.table import TableRef
 from neve.settings import load_settings
 
 EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
@@ -33,6 +34,32 @@ def errors_explained(output: Output) -> Iterator[None]:
     except NeveError as error:
         output.error(error)
         sys.exit(EXIT_ERROR)
+
+
+Result = TypeVar("Result")
+
+
+def one_by_one(
+    tables: Sequence[TableRef], do: Callable[[TableRef], Result]
+) -> tuple[list[Result], list[NeveError]]:
+    """Do it for every table: one table's trouble is its own, and the others go on."""
+    results: list[Result] = []
+    troubles: list[NeveError] = []
+    for table in tables:
+        try:
+            results.append(do(table))
+        except NeveError as error:
+            if len(tables) == 1:
+                raise
+            troubles.append(error)
+    return results, troubles
+
+
+def exit_after(output: Output, troubles: Sequence[NeveError], code: int) -> None:
+    """End with the code, or with that of an error after saying what it was."""
+    for trouble in troubles:
+        output.complain(trouble)
+    sys.exit(EXIT_ERROR if troubles else code)
 
 
 @contextmanager

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from neve.app import App
-from neve.cli.context import ConfigOption, OutputOption, application
+from neve.cli.context import (
+    EXIT_OK,
+    ConfigOption,
+    OutputOption,
+    application,
+    exit_after,
+    one_by_one,
+)
 from neve.cli.output import Format, Output
 from neve.cli.render import render_health, render_jobs, render_tables
 from neve.documents import to_document
@@ -19,7 +26,9 @@ from neve.model.table import TableRef
 def user_tables(app: App, pattern: str) -> list[TableRef]:
     """Tables that match; those whose names begin with an underscore are for machinery."""
     found = app.catalogs.tables(pattern)
-    return [t for t in found if not t.name.startswith("_")] if "_" not in pattern else found
+    if len(found) == 1 or pattern.rpartition(".")[2].startswith("_"):
+        return found
+    return [table for table in found if not table.name.startswith("_")]
 
 
 def tables(
@@ -30,8 +39,11 @@ def tables(
     """List tables with their size."""
     out = Output(output)
     with application(out, config) as app:
-        facts = [app.maintenance.surveyor.survey(t) for t in user_tables(app, pattern)]
+        facts, troubles = one_by_one(
+            user_tables(app, pattern), lambda table: app.maintenance.surveyor.survey(table)
+        )
     out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
+    exit_after(out, troubles, EXIT_OK)
 
 
 def _table_document(facts: TableFacts) -> dict[str, Any]:

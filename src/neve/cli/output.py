@@ -52,6 +52,10 @@ class Output:
                 "next_step": error.next_step,
             }
             _print_json({"error": body})
+        self.complain(error)
+
+    def complain(self, error: NeveError) -> None:
+        """The sentence alone, beside a result that is printed already."""
         self._err.print(f"[bold red]Error:[/] {escape(error.message)}")
         if error.next_step:
             self._err.print(f"[dim]→[/] {escape(error.next_step)}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from neve.model.errors import PlanStale
 from neve.model.health import Health
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
@@ -17,6 +20,9 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
 from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+
+#: Times that a compaction is planned in all, where writers take its files.
+MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Maintenance:
     policy: Policy
     cost_model: CostModel
     lease_seconds: float
+    sleep: Callable[[float], None] = time.sleep
 
     @cached_property
     def engine(self) -> Engine:
@@ -58,4 +65,19 @@ class Maintenance:
     def compact(
         self, table: TableRef, request: PlanRequest, *, where: str | None, policy: Policy
     ) -> Outcome:
-        return self.apply(self.plan(table, request, where=where, policy=policy))
+        """Plan and run; where writers were faster, plan again, a few times and not at once."""
+        outcome = None
+        for attempt in range(MAX_ATTEMPTS):
+            plan = self.plan(table, request, where=where, policy=policy)
+            if outcome is not None and plan.is_empty:
+                break
+            try:
+                outcome = self.apply(plan)
+            except PlanStale:
+                if attempt == MAX_ATTEMPTS - 1:
+                    raise
+            if outcome is not None and not outcome.conflicts:
+                break
+            self.sleep(random.uniform(0.5, 1.5) * 2**attempt)
+        assert outcome is not None
+        return outcome

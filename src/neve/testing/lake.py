@@ -167,6 +167,11 @@ class MemoryLake:
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()
 
+    def remove(self, path: str) -> None:
+        """Commit that a file is gone, as a writer would who overwrites it."""
+        kept = tuple(file for file in self.facts.data_files if file.path != path)
+        self._commit(kept, (), "overwrite", {})
+
     def delete_rows(self, delete: DeleteFileFacts) -> None:
         """Commit a delete file as a writer would."""
         self.facts = replace(self.facts, delete_files=(*self.facts.delete_files, delete))

@@ -99,7 +99,9 @@ def test_what_footers_refuse_goes_to_spark_and_is_said(lake, compact):
     assert len(lake.facts.data_files) == 2
 
 
-def test_a_group_that_a_writer_deleted_from_waits_and_the_others_commit(lake, compact, store):
+def test_a_group_that_a_writer_deleted_from_waits_and_the_others_commit(lake, maintenance, store):
+    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+
     def writer():
         lake.before_commit = lambda: None
         lake.delete_rows(
@@ -114,9 +116,10 @@ def test_a_group_that_a_writer_deleted_from_waits_and_the_others_commit(lake, co
 
     lake.before_commit = writer
 
-    outcome = compact()
+    outcome = maintenance.apply(plan)
 
     assert outcome.status is Status.SUCCEEDED
+    assert outcome.conflicts == 1
     assert "1 groups were changed by writers" in outcome.reason
     assert outcome.engines["copy"] == 1
     assert [path for path in paths(lake) if "tue" in path] == [
@@ -189,3 +192,20 @@ def test_a_job_that_lost_the_table_does_not_commit(lake, store, compact, monkeyp
     with pytest.raises(LeaseLost):
         compact()
     assert len(lake.facts.snapshots) == 1
+
+
+def test_groups_that_a_writer_took_are_planned_again(lake, maintenance, monkeypatch):
+    pauses = []
+    monkeypatch.setitem(maintenance.__dict__, "sleep", pauses.append)
+
+    def writer():
+        lake.before_commit = lambda: None
+        lake.remove("file:///lake/tue-0")
+
+    lake.before_commit = writer
+
+    maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+
+    assert len(pauses) == 1
+    assert 0.5 <= pauses[0] <= 1.5
+    assert len(lake.facts.data_files) == 2
