@@ -9,12 +9,13 @@ What is proven when a splice succeeds:
 - Parts that we sent arrived: the store checked their MD5, and answered with the same one.
 - The object is made of exactly these parts in this order: its ETag is the MD5 of the parts' MD5s.
 - It has the planned size, begins as a Parquet file does, and has the planned footer.
+- The last bytes of up to eight copied parts are where they should be, and as in their sources.
 
-What is not proven is that the store copied its own bytes without error: that is left to the store,
+What is not proven is that the store copied every byte without error: that is left to the store,
 which gives a digest of what it wrote, but none of the range that it read. `verify="checksum"`
 proves it, by reading both sides. The same is done unasked where a store's ETags are no digests,
 unless it says that it encrypts with keys of one's own (SSE-KMS, SSE-C): there ETags are opaque by
-design, and the object's having the ETag that the completion answered is taken for the proof.
+design, and an object that has the ETag which the completion answered is taken to be ours.
 
 No CRC is asked for. A store that is not asked computes its own over the finished object; one that
 is asked may answer for a copied range with the CRC of its whole source (versitygw 1.8 does) and
@@ -27,9 +28,10 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Final
 
-from neve.model.errors import ParquetError
+from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, Verify, check_output, checksum_of
 from neve.parquet.plan import CopyRange, Part, SplicePlan
 from neve.parquet.remote import CopyPart, GatherPart, UploadPlan, plan_through_client
@@ -47,6 +49,9 @@ _COPIES_AT_ONCE: Final = 8
 _READS_AT_ONCE: Final = 8
 #: A gathered part has less than 10 MiB, and its pieces as much again until they are joined.
 _GATHERED_AT_ONCE: Final = 3
+#: Enough to notice a store that copies other ranges than it is asked to.
+_SPOTS: Final = 8
+_SPOT_BYTES: Final = 4096
 
 NO_COPIES: Final = "The store does not copy ranges, so all bytes went through the task."
 NO_CONDITION: Final = (
@@ -118,7 +123,7 @@ def _splice(work: _Work, upload: UploadPlan) -> RemoteSplice:
         _clean_up(error, lambda: store.abort(target, upload_id), "The upload was not aborted.")
         raise
     try:
-        result, was_read_back = _check(work, parts, etag)
+        result, was_read_back = _check(work, upload, parts, etag)
     except BaseException as error:
         # The completion was ours, so the object is, and nobody knows of it yet.
         _clean_up(error, lambda: store.delete(target), "The object was not deleted.")
@@ -198,7 +203,11 @@ def _complete_after(work: _Work, error: S3Refused, etags: Sequence[str]) -> str:
     Clients repeat a request whose answer is lost, and the repeated one finds the name taken or
     the upload gone. An object with just these parts is ours.
     """
-    found = work.store.etag_of(work.target)
+    try:
+        found = work.store.etag_of(work.target)
+    except S3Refused as second:
+        error.add_note(second.message)
+        raise error from error.__cause__
     if found is not None and _is_made_of(found, etags):
         return found
     if found is not None and error.is_precondition:
@@ -207,7 +216,7 @@ def _complete_after(work: _Work, error: S3Refused, etags: Sequence[str]) -> str:
 
 
 def _check(
-    work: _Work, parts: Sequence[SentPart], completed_etag: str | None
+    work: _Work, upload: UploadPlan, parts: Sequence[SentPart], completed_etag: str | None
 ) -> tuple[SpliceResult, bool]:
     """Hold the object against its plan; answers also whether its bytes were read back."""
     plan = work.plan
@@ -220,10 +229,32 @@ def _check(
     is_proven = _is_made_of(reader.etag, etags) or (
         completed_etag is not None and all(part.has_own_key for part in parts)
     )
-    if is_proven and work.verify == "size":
-        checksum = zlib.crc32(",".join(etags).encode())
-        return replace(check_output(plan, reader), checksum=checksum), False
-    return check_output(plan, reader, _sources_checksum(work)), True
+    if not is_proven or work.verify == "checksum":
+        return check_output(plan, reader, _sources_checksum(work)), True
+    result = check_output(plan, reader)
+    _check_spots(work, upload, reader)
+    return replace(result, checksum=zlib.crc32(",".join(etags).encode())), False
+
+
+def _check_spots(work: _Work, upload: UploadPlan, reader: S3Reader) -> None:
+    """Compare the ends of some copied parts; those of the sources are mostly at hand."""
+    ends = accumulate(part.length for part in upload.parts)
+    copied = [
+        (part, end)
+        for part, end in zip(upload.parts, ends, strict=True)
+        if isinstance(part, CopyPart)
+    ]
+
+    def is_same(spot: tuple[CopyPart, int]) -> bool:
+        part, end = spot
+        length = min(_SPOT_BYTES, part.length)
+        source_end = part.offset + part.length
+        expected = work.readers[part.source].read_at(source_end - length, length)
+        return reader.read_at(end - length, length) == expected
+
+    with ThreadPoolExecutor(_READS_AT_ONCE, "splice-check") as pool:
+        if not all(pool.map(is_same, copied[:: -(-len(copied) // _SPOTS) or 1])):
+            raise ParquetCorrupt(f"{work.target} was written with other bytes than its sources.")
 
 
 def _sources_checksum(work: _Work) -> int:

@@ -6,6 +6,7 @@ executed, and the outcome says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -79,6 +80,8 @@ def _file_refusal(
         return "deletes must be applied"
     if any(file.format != "PARQUET" for file in files):
         return "only Parquet files are copied"
+    if any(isinstance(v, float) and not math.isfinite(v) for v in files[0].partition[1]):
+        return "JSON cannot carry the partition's value"
     if any(file.encrypted for file in files):
         return "encrypted files are not copied"
     if any(file.partition[0] != facts.current_spec_id for file in files):
