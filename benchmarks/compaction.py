@@ -53,6 +53,12 @@ class Bench:
         )
         self.app.__dict__["spark"] = SparkEngine(lambda: self.session)
 
+    def warm(self) -> None:
+        """One small compaction by each contender, so that no JVM start is measured."""
+        self.lake.make_twins("warm", files=10, megabytes=5.2)
+        self.neve("warm", Policy(TARGET_BYTES))
+        self.iceberg("warm")
+
     def neve(self, name: str, policy: Policy) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
         splice, spliced = engine.splice, [0.0]
@@ -193,9 +199,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-", dir=arguments.folder))
     try:
         bench = Bench(folder)
-        bench.lake.make_twins("warm", files=10, megabytes=5.2)
-        bench.neve("warm", Policy(TARGET_BYTES))
-        bench.iceberg("warm")
+        bench.warm()
         results = []
         for case in arguments.cases:
             result = run_one_shot(bench) if case == "one-shot" else run_case(bench, case)

@@ -112,7 +112,8 @@ class Settings(BaseSettings):
         extra="forbid", frozen=True, env_prefix="NEVE_", env_nested_delimiter="__"
     )
 
-    catalogs: dict[str, dict[str, str]] = Field(default_factory=dict)
+    # Catalogs may hold secrets, so they are not shown.
+    catalogs: dict[str, dict[str, str]] = Field(default_factory=dict, repr=False)
     default_catalog: str | None = None
     spark: SparkSettings = SparkSettings()
     state: StateSettings = StateSettings()

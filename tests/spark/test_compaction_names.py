@@ -10,14 +10,10 @@ from neve.model.policy import Strategy
 TABLE_NAMES = [
     "back`tick",
     "dots.in.it",
-    "with space",
-    'double"quote',
-    "single'quote",
+    """space, "double" and 'single'""",
     "hyphen-ated",
     "2024_01",
-    "select",
     "größe_数据",
-    "UPPER",
     "a$b@c",
     "semi;colon--comment",
 ]

@@ -71,13 +71,15 @@ def table(app: App) -> Iterator[TableRef]:
         spark_name(ref)
     ).append()
     yield ref
-    session.sql(f"DROP TABLE {spark_name(ref)} PURGE")
+    for row in session.sql(f"SHOW TABLES IN lake.{ref.namespace[0]}").collect():
+        session.sql(f"DROP TABLE lake.{ref.namespace[0]}.{row['tableName']} PURGE")
     session.sql(f"DROP NAMESPACE lake.{ref.namespace[0]}")
 
 
 def test_the_store_compacts_a_table_and_no_row_changes(app: App, table: TableRef) -> None:
     session, maintenance = app.spark.session, app.maintenance
-    digest = f"SELECT count(*), sum(xxhash64(id, noise)) FROM {spark_name(table)}"
+    row_hash = "cast(xxhash64(id, noise) AS decimal(20))"
+    digest = f"SELECT count(*), sum({row_hash}) FROM {spark_name(table)}"
     before = session.sql(digest).collect()
     files = maintenance.surveyor.survey(table).data_files
     assert min(file.size_bytes for file in files) > 5 * 1024 * 1024
@@ -86,7 +88,8 @@ def test_the_store_compacts_a_table_and_no_row_changes(app: App, table: TableRef
     outcome = maintenance.apply(plan)
 
     assert {step.engine for step in plan.steps} == {Engine.REMOTE_COPY}
-    assert (outcome.status, outcome.engines) == (Status.SUCCESS, {"remote_copy": 1})
+    assert outcome.status is Status.SUCCEEDED
+    assert {name: count for name, count in outcome.engines.items() if count} == {"remote_copy": 1}
     assert session.sql(digest).collect() == before
     after = maintenance.surveyor.survey(table)
     assert len(after.data_files) == 1

@@ -87,6 +87,10 @@ class _NoCopies(Exception):
     """The store does not copy ranges."""
 
 
+class _Replaced(ParquetError):
+    """Another object took the place of ours."""
+
+
 def splice_in_s3(
     plan: SplicePlan,
     upload: UploadPlan,
@@ -124,6 +128,8 @@ def _splice(work: _Work, upload: UploadPlan) -> RemoteSplice:
         raise
     try:
         result, was_read_back = _check(work, upload, parts, etag)
+    except _Replaced:
+        raise
     except BaseException as error:
         # The completion was ours, so the object is, and nobody knows of it yet.
         _clean_up(error, lambda: store.delete(target), "The object was not deleted.")
@@ -224,7 +230,7 @@ def _check(
     tail_bytes = max(TAIL_BYTES, len(plan.footer))
     reader = S3Reader(work.store, work.target, tail_bytes=tail_bytes)
     if completed_etag not in (None, reader.etag):
-        raise ParquetError(f"{work.target} was replaced by another object.")
+        raise _Replaced(f"{work.target} was replaced by another object.")
     etags = [part.etag for part in parts]
     is_proven = _is_made_of(reader.etag, etags) or (
         completed_etag is not None and all(part.has_own_key for part in parts)

@@ -29,8 +29,8 @@ from neve.parquet.schema import Schema, read_schema
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
 
-#: One request to a store fetches the whole footer of most files.
-_FIRST_READ_BYTES: Final = 64 * 1024
+#: One request to a store fetches the whole footer of most files, and little of a small file.
+FIRST_READ_BYTES: Final = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _footer_bytes(reader: Reader, max_footer_bytes: int) -> tuple[bytes, int]:
     smallest = len(layout.MAGIC) + layout.TRAILER_BYTES
     if size < smallest:
         raise ParquetCorrupt(f"A file of {size} bytes is too short to be Parquet.")
-    tail = reader.read_at(max(0, size - _FIRST_READ_BYTES), min(size, _FIRST_READ_BYTES))
+    tail = reader.read_at(max(0, size - FIRST_READ_BYTES), min(size, FIRST_READ_BYTES))
     length = int.from_bytes(tail[-8:-4], "little")
     if tail[-4:] == layout.ENCRYPTED_MAGIC:
         raise ParquetUnsupported("Its footer is encrypted.")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from neve.model.errors import ParquetError, ParquetUnsupported
+from neve.parquet.footer import FIRST_READ_BYTES
 from neve.parquet.readers import whole
 
 #: What stores say of a request that they do not offer.
@@ -23,7 +24,7 @@ _EMPTY: Final = frozenset(("InvalidRange", "416"))
 #: The client repeats requests itself, but not those whose answer breaks off in the middle.
 _READ_ATTEMPTS: Final = 3
 
-TAIL_BYTES: Final = 64 * 1024
+TAIL_BYTES: Final = FIRST_READ_BYTES
 
 
 class S3Refused(ParquetError):

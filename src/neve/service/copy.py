@@ -200,7 +200,8 @@ def _engine(written: list[SpliceReport]) -> str:
 def proof_text(written: list[SpliceReport]) -> str:
     return json.dumps(
         {
-            "level": "bytes",
+            # A store's own copy is proven by its word: part digests, size, footer, samples.
+            "level": "store" if any(r.engine == "remote_copy" for r in written) else "bytes",
             "rows": sum(report.rows for report in written),
             "files": len(written),
             "bytes": sum(report.copied_bytes for report in written),

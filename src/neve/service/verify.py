@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -30,10 +31,17 @@ def verify_commits(world: World, table: TableRef, snapshots: Sequence[SnapshotFa
     """Compare each snapshot with the one that it was made on."""
     changes = tuple(_change(world, table, snapshot) for snapshot in snapshots)
     proof = merge_proofs([_prove(world, table, change) for change in changes])
-    if all(PROOF_PROPERTY in snapshot.summary for snapshot in snapshots):
-        # Every output was compared with its sources byte by byte before it was committed.
-        proof = replace(proof, level="bytes")
+    levels = {_level(snapshot) for snapshot in snapshots}
+    if len(levels) == 1:
+        # The same check was made of every output before it was committed.
+        proof = replace(proof, level=levels.pop())
     return Verdict(changes, proof, _problem(changes, proof))
+
+
+def _level(snapshot: SnapshotFacts) -> str:
+    """What was proven before the commit: `bytes`, `store`, or nothing beyond `metadata`."""
+    text = snapshot.summary.get(PROOF_PROPERTY)
+    return str(json.loads(text)["level"]) if text else "metadata"
 
 
 def _change(world: World, table: TableRef, snapshot: SnapshotFacts) -> Change:

@@ -102,7 +102,7 @@ def test_only_small_pieces_pass_through_the_client(client: FakeS3) -> None:
     assert counts.bytes_sent == bench.upload.parts[-1].length
     # The indexes were read together with the footers; afterwards only the new file was.
     assert counts.gets == 8 + 2
-    assert counts.bytes_read == opened + 4 + min(65_536, bench.plan.size_bytes)
+    assert counts.bytes_read == opened + 65_536 + 4
 
 
 def test_the_checksum_stands_for_the_parts_as_completed(bench: Bench, client: FakeS3) -> None:
@@ -267,14 +267,37 @@ def test_a_file_that_is_not_as_planned_is_deleted_again(
     assert bench.is_clean
 
 
-def test_an_object_that_took_the_place_of_ours_is_an_error(bench: Bench, client: FakeS3) -> None:
-    def replace(_: Answer) -> None:
-        client.put("new", client.data("new"))
-
-    client.inject("complete_multipart_upload", replace, after=True)
+def test_an_object_that_took_the_place_of_ours_is_left_alone(bench: Bench, client: FakeS3) -> None:
+    client.inject("complete_multipart_upload", lambda _: client.put("new", b"precious"), after=True)
 
     with pytest.raises(ParquetError, match="replaced by another object"):
         bench.splice()
+    assert client.data("new") == b"precious"
+
+
+def test_a_store_that_copies_another_range_is_caught(bench: Bench, client: FakeS3) -> None:
+    def shift(parameters: Answer) -> None:
+        first, last = map(int, parameters["CopySourceRange"][6:].split("-"))
+        parameters["CopySourceRange"] = f"bytes={first + 1}-{last + 1}"
+
+    client.inject("upload_part_copy", lambda _: None)
+    client.inject("upload_part_copy", shift)
+
+    with pytest.raises(ParquetCorrupt, match="other bytes than its sources"):
+        bench.splice()
+    assert bench.is_clean
+
+
+def test_a_completion_that_nobody_can_tell_about_is_the_error_that_counts(
+    bench: Bench, client: FakeS3
+) -> None:
+    client.inject("head_object", lambda _: None)
+    client.inject("head_object", error("SlowDown", 503))
+    client.inject("complete_multipart_upload", error("InternalError", 500))
+
+    with pytest.raises(ParquetError, match="InternalError") as caught:
+        bench.splice()
+    assert caught.value.__notes__ == ["s3://b/new: the store answered head_object with SlowDown."]
 
 
 def test_etags_that_are_no_digests_cost_a_second_look(client: FakeS3) -> None:

@@ -1,0 +1,55 @@
+"""The commands of the README do what it says, in the order in which it says it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.spark.test_demo import SMALL_DEMO, check_story
+from typer.testing import CliRunner
+
+from neve.app import App
+from neve.cli.main import app as command_line
+from neve.spark.engine import SparkEngine
+
+README = Path(__file__).parents[2] / "README.md"
+#: Exit codes that are not zero and mean well.
+WORK_FOUND = {"plan": 2}
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"```bash\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("neve ")]
+
+
+@pytest.fixture
+def neve(spark, catalogs, tmp_path, monkeypatch):
+    """The command line on the shared session, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    Path("neve.yaml").write_text(json.dumps({"catalogs": catalogs}), encoding="utf-8")
+    monkeypatch.setattr(App, "spark", SparkEngine(lambda: spark))
+    monkeypatch.setattr(App, "stop", lambda self: None)
+    return lambda line: CliRunner().invoke(command_line, shlex.split(line)[1:])
+
+
+def test_every_command_works(neve):
+    demo = neve(shlex.join(("neve", *SMALL_DEMO)))
+    check_story(demo.exit_code, json.loads(demo.stdout))
+
+    for line in commands():
+        result = neve(line)
+        assert result.exit_code == WORK_FOUND.get(line.split()[1], 0), (line, result.output)
+        assert result.stdout.strip(), line
+
+
+def test_the_readme_has_commands():
+    assert {line.split()[1] for line in commands()} >= {
+        "tables",
+        "health",
+        "plan",
+        "apply",
+        "compact",
+    }
