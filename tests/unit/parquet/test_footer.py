@@ -88,7 +88,7 @@ def test_missing_statistics_are_unknown(write) -> None:
 
 
 def test_a_long_footer_takes_a_second_read(data: bytes, monkeypatch) -> None:
-    monkeypatch.setattr(footer, "_FIRST_READ_BYTES", 16)
+    monkeypatch.setattr(footer, "FIRST_READ_BYTES", 16)
 
     assert read_footer(MemoryReader(data)).rows == 4
 
