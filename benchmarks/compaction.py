@@ -43,7 +43,7 @@ class Bench:
     """One session, one lake, both contenders."""
 
     def __init__(self, folder: Path) -> None:
-        self.lake = BenchLake(folder)
+        self.lake = BenchLake(folder, self._write_by_spark)
         settings = Settings(
             catalogs={"lake": self.lake.properties}, state={"url": f"sqlite:///{folder}/state.db"}
         )
@@ -52,6 +52,10 @@ class Bench:
             {"lake": self.lake.properties}, master="local[2]", conf={}, say=print
         )
         self.app.__dict__["spark"] = SparkEngine(lambda: self.session)
+
+    def _write_by_spark(self, source: Path, table: str) -> None:
+        frame = self.session.read.parquet(str(source)).coalesce(1)
+        frame.writeTo(table).append()
 
     def warm(self) -> None:
         """One small compaction by each contender, so that no JVM start is measured."""

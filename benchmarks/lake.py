@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,8 +30,10 @@ TWINS = ("neve", "iceberg")
 class BenchLake:
     """A local warehouse whose tables share files by hard links: equal bytes, equal page cache."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rewrite: Callable[[Path, str], None] | None = None) -> None:
         self.folder = folder
+        #: Writes the rows of a file into a table, as the engine writes them.
+        self.rewrite = rewrite
         folder.mkdir(parents=True, exist_ok=True)
         self.properties = {
             "type": "sql",
@@ -52,10 +55,17 @@ class BenchLake:
     ) -> int:
         """Tables `<name>_neve` and `<name>_iceberg`; returns the bytes of each."""
         schema = _schema(columns)
+        if self.rewrite is not None and not partitions:
+            # The engine compresses otherwise, so a first file tells by how much.
+            trial = self._write(name, schema, 0, megabytes, "p000")
+            written = self._by_engine(f"{name}_trial", schema, trial)
+            megabytes *= os.path.getsize(trial) / os.path.getsize(written)
         sources = [
             self._write(name, schema, number, megabytes, f"p{number:03d}")
             for number in range(partitions or distinct)
         ]
+        if self.rewrite is not None and not partitions:
+            sources = [self._by_engine(f"{name}_{n}", schema, p) for n, p in enumerate(sources)]
         spec = PartitionSpec()
         if partitions:
             spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "k"))
@@ -70,6 +80,14 @@ class BenchLake:
                 paths.append(path.as_uri())
             table.add_files(paths, check_duplicate_files=False)
         return sum(os.path.getsize(sources[n % len(sources)]) for n in range(files))
+
+    def _by_engine(self, name: str, schema: Schema, source: Path) -> Path:
+        """The same rows, encoded by the engine that tables are mostly written by."""
+        table = self.catalog.create_table(f"bench.source_{name}", schema)
+        assert self.rewrite is not None
+        self.rewrite(source, f"lake.bench.source_{name}")
+        (task,) = table.refresh().scan().plan_files()
+        return Path(task.file.file_path.removeprefix("file://").removeprefix("file:"))
 
     def _write(self, name: str, schema: Schema, seed: int, megabytes: float, key: str) -> Path:
         """A zstd file of about that size, one row group, random enough not to vanish."""
