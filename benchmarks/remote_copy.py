@@ -31,7 +31,23 @@ from neve.spark.session import build_session
 from neve.testing.lake import SilentReporter
 from process_tree import measured
 
-ROWS_PER_MB = 17_500
+ROWS_PER_MB = 19_000
+#: Twelve columns as event tables have them, each drawn by a hash of its own.
+DRAWN = "pmod(xxhash64(id, {n}, {file}), {limit})"
+KINDS = (
+    ("BIGINT", DRAWN.replace("{limit}", "1099511627776")),
+    ("DOUBLE", DRAWN.replace("{limit}", "1048576") + " / 100"),
+    ("STRING", "concat('name-', " + DRAWN.replace("{limit}", "1024") + ")"),
+    (
+        "TIMESTAMP_NTZ",
+        "cast(timestamp_seconds(1700000000 + "
+        + DRAWN.replace("{limit}", "131072")
+        + ") AS timestamp_ntz)",
+    ),
+    ("INT", "cast(" + DRAWN.replace("{limit}", "65536") + " AS int)"),
+    ("STRING", "concat('name-', " + DRAWN.replace("{limit}", "16777216") + ")"),
+)
+COLUMNS = [(f"c{number}", *KINDS[number % len(KINDS)]) for number in range(12)]
 
 
 def connect(folder: Path) -> App:
@@ -58,15 +74,19 @@ def connect(folder: Path) -> App:
 def make_table(app: App, name: str, megabytes: int) -> int:
     """Files of 6–32 MB, one commit each, as a busy writer leaves them."""
     session, sizes = app.spark.session, random.Random(0)
+    columns = ", ".join(f"{column} {of}" for column, of, _ in COLUMNS)
     session.sql(
-        f"CREATE TABLE lake.{name} (id BIGINT, a BIGINT, b DOUBLE, s STRING) USING iceberg "
+        f"CREATE TABLE lake.{name} ({columns}) USING iceberg "
         "TBLPROPERTIES ('write.parquet.compression-codec' = 'zstd')"
     )
     left, files = megabytes, 0
     while left > 0:
         size = min(sizes.randint(6, 32), max(6, left))
         frame = session.range(0, size * ROWS_PER_MB, 1, 1).selectExpr(
-            "id", "xxhash64(id, 1) AS a", "rand() AS b", "sha2(cast(id AS string), 256) AS s"
+            *(
+                f"{expression.format(n=number, file=files)} AS {column}"
+                for number, (column, _, expression) in enumerate(COLUMNS)
+            )
         )
         frame.writeTo(f"lake.{name}").append()
         left -= size
