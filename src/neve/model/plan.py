@@ -133,7 +133,7 @@ class RewriteDataFiles:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan for one table. Applying it runs exactly this, or refuses as stale."""
+    """A plan for one table. Applying it runs this, or refuses as stale."""
 
     plan_id: str
     table: TableRef
