@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.partitioning import PartitionKey as NamedPartition
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.locations import load_location_provider
@@ -22,7 +23,14 @@ from pyiceberg.types import (
     StructType,
 )
 
-from neve.catalog.manifests import BOUNDS, COUNTS, STATUS_DELETED, ProjectedAvroFile, map_field
+from neve.catalog.manifests import (
+    BOUNDS,
+    COUNTS,
+    STATUS_DELETED,
+    ProjectedAvroFile,
+    map_field,
+    read_manifests,
+)
 from neve.catalog.survey import partition_specs
 from neve.model.facts import PartitionKey, SpecFacts
 from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
@@ -62,7 +70,7 @@ def read_details(loaded: Table, snapshot_id: int, paths: Collection[str]) -> lis
     wanted = set(paths)
     specs = partition_specs(loaded.metadata)
     found: list[FileDetails] = []
-    for manifest in snapshot.manifests(loaded.io):
+    for manifest in read_manifests(loaded.io, snapshot):
         if len(found) == len(wanted):
             break
         if manifest.content == ManifestContent.DATA:
@@ -129,18 +137,20 @@ def data_locations(
     # A table property may name Python code to import; other people's code is not run here.
     properties = {key: value for key, value in loaded.properties.items() if key != CODE_PROPERTY}
     provider = load_location_provider(loaded.location(), properties)
-    return [
-        tuple(provider.new_data_location(name, _named(loaded, partition)) for name in names)
-        for partition, names in requests
-    ]
+    specs, schema = loaded.specs(), loaded.schema()
+    found: list[tuple[str, ...]] = []
+    for (spec_id, values), names in requests:
+        named = _named(specs[spec_id], schema, values)
+        found.append(tuple(provider.new_data_location(name, named) for name in names))
+    return found
 
 
-def _named(loaded: Table, partition: PartitionKey) -> NamedPartition | None:
-    spec_id, values = partition
-    spec = loaded.specs()[spec_id]
+def _named(
+    spec: PartitionSpec, schema: Schema, values: tuple[object, ...]
+) -> NamedPartition | None:
     if not spec.fields:
         return None
-    named = NamedPartition([], spec, loaded.schema())
+    named = NamedPartition([], spec, schema)
     # The values are transformed already; as a cached property they are taken as they are.
     named.__dict__["partition"] = Record(*values)
     return named

@@ -62,9 +62,14 @@ def run_copy(run: CopyRun) -> CopyResult:
         if report.refused is not None
     )
     _remember_leftovers(run, [path for report in reports for path in report.leftovers])
-    for report in written:
-        check_report(groups[report.group_id], report)
-    conflicting = _commit(run, inputs, groups, written)
+    try:
+        for report in written:
+            check_report(groups[report.group_id], report)
+        conflicting = _commit(run, inputs, groups, written)
+    except (ProofFailed, CommitConflict):
+        # Refused, as the answer says. After an unknown commit nothing is called a leftover.
+        _remember_leftovers(run, [report.path for report in written])
+        raise
     return CopyResult(refused, conflicting)
 
 
@@ -143,7 +148,6 @@ def _commit(
         innocent = [report for report in written if report.group_id not in guilty]
         if len(innocent) == len(written):
             # Nothing explains the conflict, so trying the same again would not help.
-            _remember_leftovers(run, [report.path for report in written])
             raise
         if innocent:
             _commit_reports(run, details, inputs, groups, innocent)

@@ -86,6 +86,7 @@ def test_a_copy_that_lost_rows_is_never_committed(lake, compact, store):
     assert "holds 300 rows, and its copy 299" in outcome.reason
     assert paths(lake) == before
     assert len(lake.facts.snapshots) == 1
+    assert len(store.leftovers(TABLE)) == 2
 
 
 def test_what_footers_refuse_goes_to_spark_and_is_said(lake, compact):

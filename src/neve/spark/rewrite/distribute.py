@@ -13,9 +13,6 @@ from neve.spark.errors import engine_errors
 from neve.spark.rewrite.storage import Storage
 from neve.spark.rewrite.task import run_order
 
-#: More attempts than this at one task mean that something is wrong with the task, not with luck.
-MAX_ATTEMPTS = 8
-
 
 def splice_files(
     session: SparkSession,
