@@ -109,6 +109,9 @@ class Outcome:
     bytes_rewritten: int = 0
     #: File groups that were left because a writer changed them meanwhile.
     conflicts: int = 0
+    #: What the operation is about, counted before and after it: manifests, snapshots, bytes …
+    figures_before: dict[str, int] = field(default_factory=dict)
+    figures_after: dict[str, int] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

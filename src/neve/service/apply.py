@@ -127,7 +127,8 @@ def _execute(run: Run) -> Outcome:
         return _without_commit(run, after, tag, failure)
     verdict = verify_commits(world, plan.table, ours)
     if problem := verdict.problem or _lost_history(run, after):
-        reason = f"{problem} {_take_back(run, after)}"
+        run.held.check()
+        reason = f"{problem} {take_back(world, run.job_id, after)}"
         after = world.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
     status, note = _after_failure(failure, ours)
@@ -229,18 +230,17 @@ def _lost_history(run: Run, after: TableFacts) -> str | None:
     return None
 
 
-def _take_back(run: Run, after: TableFacts) -> str:
-    """Roll back, but only while nobody has committed on top of us."""
+def take_back(world: World, job_id: str, after: TableFacts) -> str:
+    """Roll a job back, but only while nobody has committed on top of it."""
     target = after.snapshot_id
     for snapshot in after.ancestry():
-        if snapshot.job_id != run.job_id:
+        if snapshot.job_id != job_id:
             break
         target = snapshot.parent_id
     if target is None or target == after.snapshot_id:
         return "Others have committed since, so it was not rolled back: use neve rollback."
-    run.held.check()
     try:
-        run.world.engine.roll_back(run.plan.table, target)
+        world.engine.roll_back(after.table, target)
     except ExecutionError as error:
         return f"It could NOT be rolled back to snapshot {target}: {error.message}"
     return f"The table was rolled back to snapshot {target}."

@@ -67,6 +67,10 @@ class Engine(Protocol):
         say: Reporter,
     ) -> None: ...
 
+    def execute(
+        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+    ) -> None: ...
+
     def splice(
         self,
         table: TableRef,

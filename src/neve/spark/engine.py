@@ -14,6 +14,7 @@ from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_errors
 from neve.spark.log_table import write_log
+from neve.spark.operations.registry import EXECUTORS
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
 from neve.spark.rewrite.commit import replace_files
@@ -43,6 +44,13 @@ class SparkEngine:
     ) -> None:
         with report_tasks(self.session, say):
             rewrite_data_files(self.session, table, step, properties)
+
+    def execute(
+        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+    ) -> None:
+        """Run one step. What came of it is read from the table, not returned."""
+        with report_tasks(self.session, say):
+            EXECUTORS[type(step)](self.session, table, step, properties)
 
     def splice(
         self,

@@ -26,4 +26,4 @@ CREATE TABLE IF NOT EXISTS leftovers (
     job_id      TEXT NOT NULL,
     recorded_at REAL NOT NULL
 );
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;

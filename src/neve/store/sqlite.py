@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Sequence
 
 from neve.documents import from_text, to_text
-from neve.model.errors import InputError, LeaseLost, StoreError, TableBusy
+from neve.model.errors import LeaseLost, TableBusy
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import Outcome, Status
-from neve.model.table import TableRef, split_name
+from neve.model.table import TableRef
+from neve.store.database import NOW, Database, moment, table_of
 
-BUSY_TIMEOUT_SECONDS = 10.0
-SCHEMA_VERSION = 1
-#: The store's own clock, in seconds since the epoch.
-NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 FINAL_STATES = {
     Status.SUCCEEDED: JobState.SUCCEEDED,
     Status.NOTHING_TO_DO: JobState.SUCCEEDED,
@@ -27,12 +20,8 @@ FINAL_STATES = {
 }
 
 
-class SqliteStore:
-    """Jobs and leases in a file; several processes on one machine may share it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._ready = False
+class SqliteStore(Database):
+    """Jobs, leases and leftovers."""
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
         with self._write() as db:
@@ -57,7 +46,7 @@ class SqliteStore:
                 f"updated_at) VALUES (?, ?, ?, ?, ?, {NOW}, {NOW})",
                 (job_id, str(table), operation, JobState.PLANNING, row["epoch"]),
             )
-            return Lease(job_id, table, row["epoch"], _moment(row["expires_at"]))
+            return Lease(job_id, table, row["epoch"], moment(row["expires_at"]))
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         with self._write() as db:
@@ -68,7 +57,7 @@ class SqliteStore:
             ).fetchone()
         if row is None:
             raise _lost(lease)
-        return Lease(lease.job_id, lease.table, lease.epoch, _moment(row["expires_at"]))
+        return Lease(lease.job_id, lease.table, lease.epoch, moment(row["expires_at"]))
 
     def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
         with self._write() as db:
@@ -150,68 +139,20 @@ class SqliteStore:
         return [outcome for job in rows if (outcome := _outcome(job)) is not None]
 
     def _select(self, clauses: str, parameters: tuple[object, ...]) -> list[Job]:
-        with self._errors():
-            if not self._path.exists():
-                return []
-        with self._errors(), closing(self._connect()) as db:
-            # Reading must work on a store that this process may not write.
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
-                return []
-            rows = db.execute(f"SELECT * FROM jobs {clauses}", parameters).fetchall()
-        return [_job(row) for row in rows]
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._errors():
-            if not self._ready:
-                self._create()
-            with closing(self._connect()) as db:
-                db.execute("BEGIN IMMEDIATE")
-                with db:
-                    yield db
-
-    def _create(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        schema = files("neve.store").joinpath("schema.sql").read_text(encoding="utf-8")
-        with closing(self._connect()) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found > SCHEMA_VERSION:
-                raise StoreError(
-                    f"The state database {self._path} was made by a newer Neve.",
-                    next_step="Upgrade Neve, or set state.url to another file.",
-                )
-            db.executescript(schema)
-        self._ready = True
-
-    def _connect(self) -> sqlite3.Connection:
-        # A connection for each call: the heartbeat runs in a thread of its own.
-        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        db.row_factory = sqlite3.Row
-        db.execute("PRAGMA synchronous = FULL")
-        return db
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(
-                f"The state database {self._path} cannot be used: {error}.",
-                next_step="Check that its folder exists and can be written, or set state.url.",
-            ) from error
+        return [
+            _job(row) for row in self._rows("jobs", f"SELECT * FROM jobs {clauses}", parameters)
+        ]
 
 
 def _job(row: sqlite3.Row) -> Job:
-    catalog, *namespace, name = _parts(row["table_name"])
     return Job(
         job_id=row["job_id"],
-        table=TableRef(catalog, tuple(namespace), name),
+        table=table_of(row["table_name"]),
         operation=row["operation"],
         state=JobState(row["state"]),
         epoch=row["epoch"],
-        created_at=_moment(row["created_at"]),
-        updated_at=_moment(row["updated_at"]),
+        created_at=moment(row["created_at"]),
+        updated_at=moment(row["updated_at"]),
         reason=row["reason"],
         outcome=row["outcome"],
     )
@@ -223,18 +164,6 @@ def _outcome(job: Job) -> Outcome | None:
         return from_text(Outcome, job.outcome or "")
     except ValueError:
         return None
-
-
-def _parts(name: str) -> list[str]:
-    """A stored name; one that this version would not accept must not hide all the others."""
-    try:
-        return split_name(name)
-    except InputError:
-        return ["?", name]
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)
 
 
 def _lost(lease: Lease) -> LeaseLost:

@@ -1,0 +1,209 @@
+"""Run one operation on one table: claim, plan, execute, read back, check, record.
+
+Compaction has its own way (`service/apply.py`), because its plans are kept in files and its steps
+commit apart; every other operation that commits to a table goes through here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from neve.model.errors import CommitUnknown, ExecutionError, NeveError
+from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, TableFacts
+from neve.model.job import JobState
+from neve.model.operation import Operation, OperationPlan
+from neve.model.outcome import CompactionStats, Outcome, Status
+from neve.model.table import TableRef
+from neve.service.apply import UNDO_TAG_PREFIX, record_in_log, take_back
+from neve.service.lease import HeldLease, hold_table
+from neve.service.recover import settle_unfinished
+from neve.service.world import World
+
+
+class TableOperation(Protocol):
+    """What the runner must know about an operation."""
+
+    @property
+    def operation(self) -> Operation: ...
+
+    @property
+    def undo_window_seconds(self) -> int | None:
+        """How long the state before is kept under a tag; None where there is nothing to undo."""
+        ...
+
+    def plan(self, world: World, facts: TableFacts) -> OperationPlan[Any]:
+        """What to do, from facts. Nothing is changed."""
+        ...
+
+    def execute(
+        self,
+        world: World,
+        plan: OperationPlan[Any],
+        held: HeldLease,
+        properties: Mapping[str, str],
+    ) -> None:
+        """Do it. The lease is checked before anything that cannot be taken back."""
+        ...
+
+    def figures(self, facts: TableFacts) -> dict[str, int]:
+        """What the operation is about, counted."""
+        ...
+
+    def check(
+        self, world: World, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
+    ) -> str | None:
+        """What is wrong with the table now, if anything is."""
+        ...
+
+    def has_landed(self, plan: OperationPlan[Any], job_id: str, after: TableFacts) -> bool:
+        """Whether the table shows the operation's effect; asked when an answer was lost."""
+        ...
+
+    def sentence(
+        self, plan: OperationPlan[Any], before: Mapping[str, int], after: Mapping[str, int]
+    ) -> str:
+        """What happened, in one sentence."""
+        ...
+
+
+def plan_operation(world: World, table: TableRef, operation: TableOperation) -> OperationPlan[Any]:
+    """The dry run: survey and plan, nothing else."""
+    return operation.plan(world, world.surveyor.survey(table))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    world: World
+    operation: TableOperation
+    job_id: str
+    held: HeldLease
+    before: TableFacts
+    started_at: datetime
+
+
+def run_operation(
+    world: World, table: TableRef, operation: TableOperation, *, log: bool = True
+) -> Outcome:
+    """Plan the operation anew under a claim on the table, and run it.
+
+    With `log=False` the row of the maintenance log is left to the caller, who may write many.
+    """
+    job_id = str(uuid.uuid4())
+    name = str(operation.operation)
+    with hold_table(world.store, job_id, table, name, world.lease_seconds) as held:
+        started_at = world.clock()
+        before = world.surveyor.survey(table)
+        settle_unfinished(world, before)
+        run = _Run(world, operation, job_id, held, before, started_at)
+        try:
+            plan = operation.plan(world, before)
+            outcome = _nothing(run, plan) if plan.is_empty else _execute(run, plan)
+        except NeveError as error:
+            # A commit may have landed before the error: reading the table will tell.
+            world.store.settle(job_id, JobState.UNKNOWN, error.message)
+            raise
+        if log:
+            outcome = record_in_log(world, outcome)
+        world.store.finish(held.lease, outcome)
+    return outcome
+
+
+def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
+    return _outcome(run, Status.NOTHING_TO_DO, plan.reason, run.before)
+
+
+def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
+    world, table = run.world, plan.table
+    run.held.enter(JobState.REWRITING)
+    tag = _tag(run, plan)
+    properties = {
+        JOB_ID_PROPERTY: run.job_id,
+        EPOCH_PROPERTY: str(run.held.lease.epoch),
+    }
+    failure: ExecutionError | None = None
+    try:
+        run.operation.execute(world, plan, run.held, properties)
+    except ExecutionError as error:
+        # The table decides what happened, not the error.
+        failure = error
+    run.held.enter(JobState.VERIFYING)
+    after = world.surveyor.survey(table)
+    landed = run.operation.has_landed(plan, run.job_id, after)
+    if failure is not None and not landed:
+        return _failed(run, failure, after, tag)
+    if not landed:
+        _drop_tag(run, tag)
+        return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to change.", after)
+    if problem := run.operation.check(world, plan, run.before, after):
+        return _taken_back(run, problem, after)
+    figures = (run.operation.figures(run.before), run.operation.figures(after))
+    reason = run.operation.sentence(plan, *figures)
+    if failure is not None:
+        reason = f"{reason} An error came after it: {failure.message}"
+    return _outcome(run, Status.SUCCEEDED, reason, after)
+
+
+def _tag(run: _Run, plan: OperationPlan[Any]) -> str | None:
+    window = run.operation.undo_window_seconds
+    if window is None or plan.snapshot_id is None:
+        return None
+    tag = UNDO_TAG_PREFIX + run.job_id
+    run.world.engine.create_tag(plan.table, plan.snapshot_id, tag, max_age_ms=window * 1000)
+    return tag
+
+
+def _drop_tag(run: _Run, tag: str | None) -> str:
+    if tag is None:
+        return ""
+    try:
+        run.world.engine.remove_tag(run.before.table, tag)
+    except ExecutionError as error:
+        # A tag too many does no harm, and it ends by itself.
+        return f" {error.message}"
+    return ""
+
+
+def _failed(run: _Run, failure: ExecutionError, after: TableFacts, tag: str | None) -> Outcome:
+    if isinstance(failure, CommitUnknown):
+        # It may still land: nothing is cleaned, and the next run settles it by reading.
+        return _outcome(run, Status.UNKNOWN, failure.message, after)
+    return _outcome(run, Status.FAILED, failure.message + _drop_tag(run, tag), after)
+
+
+def _taken_back(run: _Run, problem: str, after: TableFacts) -> Outcome:
+    """Roll back what must not stay, but only while nobody has committed on top of it."""
+    run.held.check()
+    note = take_back(run.world, run.job_id, after)
+    after = run.world.surveyor.survey(run.before.table)
+    return _outcome(run, Status.FAILED, f"{problem} {note}", after)
+
+
+def _outcome(run: _Run, status: Status, reason: str, after: TableFacts) -> Outcome:
+    before = run.before
+    return Outcome(
+        job_id=run.job_id,
+        table=before.table,
+        operation=str(run.operation.operation),
+        status=status,
+        reason=reason,
+        started_at=run.started_at,
+        finished_at=run.world.clock(),
+        stats=CompactionStats(
+            files_before=len(before.data_files),
+            files_after=len(after.data_files),
+            bytes_before=before.total_bytes,
+            bytes_after=after.total_bytes,
+            bytes_saved=before.total_bytes - after.total_bytes,
+            snapshots_expired=max(0, len(before.snapshots) - len(after.snapshots)),
+        ),
+        snapshot_before=before.snapshot_id,
+        snapshot_after=after.snapshot_id,
+        snapshots_before=len(before.snapshots),
+        snapshots_after=len(after.snapshots),
+        figures_before=run.operation.figures(before),
+        figures_after=run.operation.figures(after),
+    )

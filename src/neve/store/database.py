@@ -1,0 +1,94 @@
+"""One SQLite file: connections, transactions, the schema, errors in Neve's words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from neve.model.errors import InputError, StoreError
+from neve.model.table import TableRef, split_name
+
+BUSY_TIMEOUT_SECONDS = 10.0
+SCHEMA_VERSION = 2
+#: The store's own clock, in seconds since the epoch.
+NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+class Database:
+    """Several processes on one machine may share the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ready = False
+
+    def _rows(self, table: str, query: str, parameters: tuple[object, ...]) -> list[sqlite3.Row]:
+        """Rows of a query; none where the table was never made.
+
+        Reading must work on a store that this process may not write.
+        """
+        with self._errors():
+            if not self._path.exists():
+                return []
+            with closing(self._connect()) as db:
+                known = "SELECT 1 FROM sqlite_master WHERE name = ?"
+                if not db.execute(known, (table,)).fetchone():
+                    return []
+                return db.execute(query, parameters).fetchall()
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._errors():
+            if not self._ready:
+                self._create()
+            with closing(self._connect()) as db:
+                db.execute("BEGIN IMMEDIATE")
+                with db:
+                    yield db
+
+    def _create(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        schema = files("neve.store").joinpath("schema.sql").read_text(encoding="utf-8")
+        with closing(self._connect()) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > SCHEMA_VERSION:
+                raise StoreError(
+                    f"The state database {self._path} was made by a newer Neve.",
+                    next_step="Upgrade Neve, or set state.url to another file.",
+                )
+            db.executescript(schema)
+        self._ready = True
+
+    def _connect(self) -> sqlite3.Connection:
+        # A connection for each call: the heartbeat runs in a thread of its own.
+        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA synchronous = FULL")
+        return db
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"The state database {self._path} cannot be used: {error}.",
+                next_step="Check that its folder exists and can be written, or set state.url.",
+            ) from error
+
+
+def table_of(name: str) -> TableRef:
+    """A stored name; one that this version would not accept must not hide all the others."""
+    try:
+        catalog, *namespace, table = split_name(name)
+    except InputError:
+        return TableRef("?", (), name)
+    return TableRef(catalog, tuple(namespace), table)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=UTC)
