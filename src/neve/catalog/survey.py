@@ -15,12 +15,11 @@ from pyiceberg.types import IcebergType
 
 from neve.catalog.errors import table_errors
 from neve.catalog.filters import FileSelector
+from neve.catalog.manifest_cache import ManifestCache
 from neve.catalog.manifests import (
     CONTENT_DATA,
     CONTENT_EQUALITY_DELETES,
     Entry,
-    read_entries,
-    read_manifests,
 )
 from neve.model.errors import TableUnreadable
 from neve.model.facts import (
@@ -47,10 +46,11 @@ def survey(
     predicate: Predicate | None = None,
     where: str | None = None,
     snapshot_id: int | None = None,
+    cache: ManifestCache | None = None,
 ) -> TableFacts:
     """All facts about a table at one snapshot, the current one unless told otherwise."""
     with table_errors(table):
-        return _survey(table, loaded, now, predicate, where, snapshot_id)
+        return _survey(table, loaded, now, predicate, where, snapshot_id, cache or ManifestCache(0))
 
 
 def _survey(
@@ -60,6 +60,7 @@ def _survey(
     predicate: Predicate | None,
     where: str | None,
     snapshot_id: int | None,
+    cache: ManifestCache,
 ) -> TableFacts:
     metadata = loaded.metadata
     selector = FileSelector(predicate, metadata)
@@ -70,9 +71,9 @@ def _survey(
     )
     data_files: list[DataFileFacts] = []
     delete_files: list[DeleteFileFacts] = []
-    manifests = read_manifests(loaded.io, snapshot) if snapshot else []
+    manifests = cache.manifests(loaded.io, snapshot) if snapshot else []
     for manifest in manifests:
-        entries = read_entries(loaded.io, manifest, with_metrics=not selector.selects_all)
+        entries = cache.entries(loaded.io, manifest, with_metrics=not selector.selects_all)
         _sort_entries(entries, selector, data_files, delete_files)
     return TableFacts(
         table=table,

@@ -8,6 +8,7 @@ from datetime import datetime
 from neve.catalog.connect import Catalogs
 from neve.catalog.details import data_locations, leaf_columns, read_details
 from neve.catalog.errors import table_errors
+from neve.catalog.manifest_cache import ManifestCache
 from neve.catalog.survey import survey
 from neve.model.facts import PartitionKey, TableFacts
 from neve.model.predicate import Predicate
@@ -21,6 +22,7 @@ class CatalogSurveyor:
     def __init__(self, catalogs: Catalogs, clock: Callable[[], datetime]) -> None:
         self._catalogs = catalogs
         self._clock = clock
+        self._cache = ManifestCache()
 
     def tables(self, pattern: str) -> list[TableRef]:
         return self._catalogs.tables(pattern)
@@ -37,6 +39,7 @@ class CatalogSurveyor:
             predicate=predicate,
             where=where,
             snapshot_id=snapshot_id,
+            cache=self._cache,
         )
 
     def copy_inputs(

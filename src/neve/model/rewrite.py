@@ -85,6 +85,9 @@ class SpliceReport:
     copied_bytes: int = 0
     #: Data bytes that went through the task; less than `copied_bytes` where the store copied.
     bytes_through_task: int = 0
+    #: Copied bytes that were read back and found equal to their sources.
+    compared_bytes: int = 0
+    #: Of a store's digests of what it copied, where the bytes were not compared.
     checksum: int | None = None
     engine: str = "copy"
     requests: int = 0

@@ -5,20 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import zlib
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from neve.model.errors import ParquetError
-from neve.parquet.outcome import SpliceResult, Verify, check_output
+from neve.model.errors import ParquetCorrupt, ParquetError
+from neve.parquet.outcome import SpliceResult, check_output
 from neve.parquet.plan import CopyRange, SplicePlan
 from neve.parquet.readers import LocalReader
 from neve.parquet.sources import OpenSources
 
-#: Larger buffers come from fresh pages of memory every time, which costs more than it saves.
-_BUFFER_BYTES: Final = 1024 * 1024
+#: Larger buffers come from fresh pages of memory every time, which takes longer than the copy.
+_BUFFER_BYTES: Final = 128 * 1024
 _KERNEL_COPY_BYTES: Final = 1 << 30
 #: What the kernel says where two files are not on file systems that copy for us.
 _NOT_COPIED_BY_KERNEL: Final = frozenset(
@@ -28,18 +27,25 @@ _NO_HARD_LINKS: Final = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, 
 
 
 def splice_local(
-    plan: SplicePlan, target: str | os.PathLike[str], *, verify: Verify = "size", sync: bool = False
+    plan: SplicePlan,
+    target: str | os.PathLike[str],
+    *,
+    verify: Literal["size", "bytes"] = "size",
+    sync: bool = False,
 ) -> SpliceResult:
     """Write the planned file; it appears under its name only when it is whole and checked.
 
-    An existing file is never replaced. `sync` waits until the disk has the bytes.
+    An existing file is never replaced. With "bytes" every copied byte is read back and compared
+    with its source; `sync` waits until the disk has them.
     """
     final = Path(target)
     draft = final.with_name(f".{final.name}.{secrets.token_hex(8)}.tmp")
     try:
-        checksum = _write(plan, draft, verify=verify, sync=sync)
+        _write(plan, draft, sync=sync)
         with LocalReader(draft) as reader:
-            result = check_output(plan, reader, checksum)
+            result = check_output(plan, reader)
+            if verify == "bytes":
+                result = replace(result, compared_bytes=_compare(plan, reader))
         _publish(draft, final)
         if sync:
             _sync_folder(final.parent)
@@ -50,37 +56,39 @@ def splice_local(
     return replace(result, path=str(final))
 
 
-def _write(plan: SplicePlan, draft: Path, *, verify: Verify, sync: bool) -> int | None:
+def _write(plan: SplicePlan, draft: Path, *, sync: bool) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        checksum = 0
         with OpenSources(plan, LocalReader) as sources:
             for part in plan.parts:
-                if not isinstance(part, CopyRange):
-                    write_all(descriptor, part.data)
-                elif verify == "checksum":
-                    checksum = copy_and_sum(sources.reader(part.source), part, descriptor, checksum)
-                else:
+                if isinstance(part, CopyRange):
                     copy_range(sources.reader(part.source), part.offset, part.length, descriptor)
+                else:
+                    write_all(descriptor, part.data)
         if sync:
             os.fsync(descriptor)
-        return checksum if verify == "checksum" else None
     finally:
         os.close(descriptor)
 
 
-def copy_and_sum(reader: LocalReader, part: CopyRange, descriptor: int, checksum: int) -> int:
-    """Append a range of a file to another, and continue the CRC-32 of what was read.
+def _compare(plan: SplicePlan, written: LocalReader) -> int:
+    """Hold every copied byte against its source; returns how many were equal, which is all."""
+    at = compared = 0
+    with OpenSources(plan, LocalReader) as sources:
+        for part in plan.parts:
+            if isinstance(part, CopyRange):
+                compare_range(sources.reader(part.source), part, written, at)
+                compared += part.length
+            at += part.length
+    return compared
 
-    The bytes must be looked at anyway, so one pass through memory is cheaper than a copy inside
-    the kernel and a second look.
-    """
-    end = part.offset + part.length
-    for offset in range(part.offset, end, _BUFFER_BYTES):
-        data = reader.read_at(offset, min(_BUFFER_BYTES, end - offset))
-        checksum = zlib.crc32(data, checksum)
-        write_all(descriptor, data)
-    return checksum
+
+def compare_range(reader: LocalReader, part: CopyRange, written: LocalReader, at: int) -> None:
+    """Raise where a range of a source and what was written of it differ."""
+    for done in range(0, part.length, _BUFFER_BYTES):
+        size = min(_BUFFER_BYTES, part.length - done)
+        if reader.read_at(part.offset + done, size) != written.read_at(at + done, size):
+            raise ParquetCorrupt(f"{written.path} was written with other bytes than its sources.")
 
 
 def copy_range(reader: LocalReader, offset: int, length: int, descriptor: int) -> None:

@@ -28,8 +28,10 @@ class SpliceResult:
     row_groups: int
     split_offsets: tuple[int, ...]
     copied_bytes: int
-    #: CRC-32 of all copied bytes in order, if they were read back.
+    #: CRC-32 of all copied bytes in order, or of a store's digests of them, if there is one.
     checksum: int | None
+    #: Copied bytes that were read back and found equal to their sources.
+    compared_bytes: int = 0
 
 
 def check_output(

@@ -134,7 +134,7 @@ class MemoryLake:
             row_groups=len(order.sources),
             split_offsets=tuple(range(4, 4 + len(order.sources))),
             copied_bytes=size,
-            checksum=1,
+            compared_bytes=size,
             leftovers=order.targets[: self.attempt],
         )
 

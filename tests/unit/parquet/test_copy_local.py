@@ -37,7 +37,7 @@ def visible(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("source-"))
 
 
-@pytest.mark.parametrize("verify", ["size", "checksum"])
+@pytest.mark.parametrize("verify", ["size", "bytes"])
 @pytest.mark.parametrize("sync", [False, True])
 def test_the_file_is_written_and_reported(tmp_path, plan, verify, sync) -> None:
     target = tmp_path / "new.parquet"
@@ -48,7 +48,7 @@ def test_the_file_is_written_and_reported(tmp_path, plan, verify, sync) -> None:
     assert (result.rows, result.row_groups) == (15_000, 9)
     assert result.split_offsets == plan.split_offsets
     assert result.copied_bytes == plan.copied_bytes
-    assert (result.checksum is None) == (verify == "size")
+    assert result.compared_bytes == (plan.copied_bytes if verify == "bytes" else 0)
     assert visible(tmp_path) == ["new.parquet"]
 
 
@@ -63,16 +63,16 @@ def refuse_with(number: int):
     "number", [errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, None, 0]
 )
 def test_the_kernel_need_not_help(tmp_path, plan, monkeypatch, number) -> None:
-    kernel = splice_local(plan, tmp_path / "kernel.parquet", verify="checksum")
+    kernel = splice_local(plan, tmp_path / "kernel.parquet", verify="bytes")
     if number is None:
         monkeypatch.delattr(os, "copy_file_range")
     else:
         stand_in = refuse_with(number) if number else (lambda *_args: 0)
         monkeypatch.setattr(os, "copy_file_range", stand_in)
     monkeypatch.setattr(copy_local, "_BUFFER_BYTES", 1_000)
-    buffered = splice_local(plan, tmp_path / "buffered.parquet", verify="checksum")
+    buffered = splice_local(plan, tmp_path / "buffered.parquet", verify="bytes")
 
-    assert buffered.checksum == kernel.checksum
+    assert buffered.compared_bytes == kernel.compared_bytes == plan.copied_bytes
     assert (tmp_path / "buffered.parquet").read_bytes() == Path(kernel.path).read_bytes()
 
 
@@ -122,17 +122,16 @@ def test_a_missing_source_is_refused(tmp_path, plan) -> None:
     assert visible(tmp_path) == []
 
 
-def test_a_flipped_byte_is_found_by_checksum(tmp_path, plan, monkeypatch) -> None:
-    written = copy_local.copy_and_sum
+def test_a_flipped_byte_is_found_by_comparing(tmp_path, plan, monkeypatch) -> None:
+    written = copy_local.copy_range
 
-    def flip(reader, part, descriptor, checksum) -> int:
-        checksum = written(reader, part, descriptor, checksum)
-        os.pwrite(descriptor, b"\xff", os.lseek(descriptor, 0, os.SEEK_CUR) - 100)
-        return checksum
+    def flip(reader, offset, length, descriptor) -> None:
+        written(reader, offset, length, descriptor)
+        os.pwrite(descriptor, bytes(range(100)), os.lseek(descriptor, 0, os.SEEK_CUR) - 100)
 
-    monkeypatch.setattr(copy_local, "copy_and_sum", flip)
+    monkeypatch.setattr(copy_local, "copy_range", flip)
     with pytest.raises(ParquetCorrupt, match="other bytes than its sources"):
-        splice_local(plan, tmp_path / "new.parquet", verify="checksum")
+        splice_local(plan, tmp_path / "new.parquet", verify="bytes")
     assert visible(tmp_path) == []
 
 

@@ -50,7 +50,7 @@ def _splice_locally(order: SpliceOrder, wanted: SpliceRequirements, target: str)
         plan = plan_splice(sources)
     path = local_path(target)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    result = splice_local(plan, path, verify="checksum")
+    result = splice_local(plan, path, verify="bytes")
     return report_of(order, plan, result, target, engine="copy", through_task=plan.copied_bytes)
 
 
@@ -84,6 +84,7 @@ def report_of(
         split_offsets=result.split_offsets,
         copied_bytes=result.copied_bytes,
         bytes_through_task=through_task,
+        compared_bytes=result.compared_bytes,
         checksum=result.checksum,
         engine=engine,
         requests=requests,
