@@ -31,8 +31,7 @@ test-spark: setup ## Tests on one local Spark session.
 
 test-system: setup ## Tests against real servers; they are started and stopped around it.
 	$(BIN)/python tools/stack/stack.py up
-	# Servers restart in these tests, on machines that may be busy: failures get a second chance.
-	$(BIN)/python -m pytest tests/system || $(BIN)/python -m pytest tests/system --last-failed; \
+	$(BIN)/python -m pytest tests/system; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
 stack-up: setup ## Start the S3 server, the REST catalog and Trino on loopback.

@@ -21,6 +21,9 @@ class Usage:
     cpu_s: float = 0.0
     driver_python_mb: float = 0.0
     task_python_mb: float = 0.0
+    jvm_mb: float = 0.0
+    #: The largest sum over all processes at one moment.
+    tree_mb: float = 0.0
     kinds: dict[str, float] = field(default_factory=dict)
 
 
@@ -44,13 +47,19 @@ def measured() -> Iterator[Usage]:
     def sample() -> None:
         root = psutil.Process()
         while not stop.wait(SAMPLE_SECONDS):
-            usage.driver_python_mb = max(usage.driver_python_mb, _mb(root))
+            tree_mb = _mb(root)
+            usage.driver_python_mb = max(usage.driver_python_mb, tree_mb)
             for process in root.children(recursive=True):
                 try:
-                    if "python" in process.name():
-                        usage.task_python_mb = max(usage.task_python_mb, _mb(process))
+                    name, size_mb = process.name(), _mb(process)
                 except psutil.Error:
                     continue
+                tree_mb += size_mb
+                if "python" in name:
+                    usage.task_python_mb = max(usage.task_python_mb, size_mb)
+                elif "java" in name:
+                    usage.jvm_mb = max(usage.jvm_mb, size_mb)
+            usage.tree_mb = max(usage.tree_mb, tree_mb)
 
     thread = threading.Thread(target=sample, daemon=True)
     thread.start()

@@ -11,10 +11,17 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -22,10 +29,15 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from neve.model.errors import ConfigError, NeveError
+from neve.model.durations import parse_duration
+from neve.model.errors import ConfigError, InputError, NeveError
+from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
+from neve.model.policies import PolicyBook, PolicyRule
 from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, Policy
 from neve.model.sizes import parse_size
 from neve.planning.cost import CostModel
+from neve.planning.policies import general_settings
+from neve.planning.policy_documents import read_policies
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
 DEFAULT_CATALOG = "lake"
@@ -92,6 +104,15 @@ class CompactionSettings(Section):
             undo_window_seconds=int(self.undo_window_days * 86400),
         )
 
+    def chosen(self) -> dict[str, str]:
+        """Fields of the policy that are not left at their defaults, and the key of each here."""
+        fields = {
+            "target_file_size": "target_file_size_bytes",
+            "min_row_group_size": "min_row_group_bytes",
+            "undo_window_days": "undo_window_seconds",
+        }
+        return {fields.get(key, key): f"compaction.{key}" for key in sorted(self.model_fields_set)}
+
 
 class CostSettings(Section):
     """Prices of the cost model."""
@@ -105,6 +126,67 @@ class CostSettings(Section):
         return CostModel(**self.model_dump())
 
 
+class OrphanSettings(Section):
+    """When a file counts as an orphan, and how long it waits in quarantine."""
+
+    older_than: str = "3d"
+    purge_delay_hours: float = Field(default=24.0, ge=1, le=24 * 365)
+    max_orphan_ratio: float = Field(default=OrphanRules().max_orphan_ratio, ge=0, le=1)
+
+    def rules(
+        self, older_than: str | None = None, max_orphan_ratio: float | None = None
+    ) -> OrphanRules:
+        """These settings as rules, with what a call says otherwise."""
+        seconds = parse_duration(older_than or self.older_than)
+        if seconds < MIN_AGE_SECONDS:
+            raise InputError(
+                "A file younger than 24 hours is never an orphan: its writer may still commit it.",
+                next_step="Give --older-than or orphans.older_than 24h or more.",
+            )
+        return OrphanRules(
+            older_than_seconds=seconds,
+            purge_delay_seconds=int(self.purge_delay_hours * 3600),
+            max_orphan_ratio=self.max_orphan_ratio
+            if max_orphan_ratio is None
+            else max_orphan_ratio,
+        )
+
+    def chosen(self) -> dict[str, str]:
+        """Fields of the rules that are not left at their defaults, and the key of each here."""
+        fields = {
+            "older_than": "older_than_seconds",
+            "purge_delay_hours": "purge_delay_seconds",
+        }
+        return {fields.get(key, key): f"orphans.{key}" for key in sorted(self.model_fields_set)}
+
+
+class TrinoSettings(Section):
+    """Where Trino is, and how far its maintenance goes. Used with `engine: trino`."""
+
+    host: str = "localhost"
+    port: int = Field(default=8080, ge=1, le=65535)
+    user: str = "neve"
+    password: str | None = Field(default=None, repr=False)
+    http_scheme: Literal["http", "https"] = "http"
+    catalog: str = "iceberg"
+    #: Keys may not be called `schema` in a pydantic model, so the field has another name.
+    schema_name: str = Field(default="lakehouse", alias="schema")
+    file_size_threshold: str = "10MB"
+    snapshot_retention: str = "7d"
+    orphan_retention: str = "7d"
+    #: Lowers Trino's own floor of seven days; left out, that floor protects.
+    min_retention: str | None = None
+    #: Ends a statement that Trino cannot finish, for example while its storage is down.
+    query_max_run_time: str = "30m"
+
+
+class MaintainSettings(Section):
+    """How `neve maintain` goes through many tables."""
+
+    #: Tables that are worked on at the same time.
+    parallel_tables: int = Field(default=4, ge=1, le=64)
+
+
 class Settings(BaseSettings):
     """All of neve.yaml."""
 
@@ -115,10 +197,28 @@ class Settings(BaseSettings):
     # Catalogs may hold secrets, so they are not shown.
     catalogs: dict[str, dict[str, str]] = Field(default_factory=dict, repr=False)
     default_catalog: str | None = None
+    #: Who runs `neve maintain`.
+    engine: Literal["spark", "trino"] = "spark"
+    trino: TrinoSettings = TrinoSettings()
+    maintain: MaintainSettings = MaintainSettings()
     spark: SparkSettings = SparkSettings()
     state: StateSettings = StateSettings()
     compaction: CompactionSettings = CompactionSettings()
+    orphans: OrphanSettings = OrphanSettings()
     cost: CostSettings = CostSettings()
+    policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
+    #: Whether table properties of Apache Amoro count, below those of Neve.
+    import_amoro: bool = False
+
+    def policy_book(self, default_catalog: str | None = None) -> PolicyBook:
+        """All that is configured about what tables should get."""
+        compaction, orphans = self.compaction, self.orphans
+        general = {
+            **general_settings("compaction", compaction.policy(), compaction.chosen()),
+            **general_settings("remove_orphan_files", orphans.rules(), orphans.chosen()),
+        }
+        catalog = default_catalog or self.default_catalog or next(iter(self.catalogs), None)
+        return PolicyBook(self.policies, general, catalog, self.import_amoro)
 
     @field_validator("catalogs", mode="before")
     @classmethod

@@ -33,13 +33,13 @@ class RunningStack:
     @contextlib.contextmanager
     def without(self, part: str) -> Iterator[None]:
         """Stop a part, and start it again whatever happens."""
-        self._command("down", part)
+        self.command("down", part)
         try:
             yield
         finally:
-            self._command("up", part)
+            self.command("up", part)
 
-    def _command(self, *arguments: str) -> None:
+    def command(self, *arguments: str) -> None:
         environment = os.environ | {"NEVE_STACK_HOME": str(self.home)}
         command = [sys.executable, str(PROGRAM), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

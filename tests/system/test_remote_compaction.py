@@ -8,60 +8,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.system.stack_fixtures import RunningStack
+from pyspark.sql import SparkSession
+from tests.system.engine_fixtures import CATALOG, make_app
 
-from neve.app import App, build_app
+from neve.app import App
 from neve.model.facts import PROOF_PROPERTY
 from neve.model.outcome import Status
 from neve.model.policy import Engine, Policy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
-from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.tables import spark_name
 from neve.testing.lake import SilentReporter
 
-TEST_SIZED = {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.ui.enabled": "false",
-}
 FILES = 6
 ROWS_PER_FILE = 110_000
-#: pyspark and pyiceberg leave sockets and clients to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
-@pytest.fixture(scope="module")
-def app(stack: RunningStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    if "rest" not in stack.facts:
-        pytest.fail("the stack runs without rest: run make stack-up", pytrace=False)
-    storage = stack.facts["s3"]
-    catalog = {
-        "type": "rest",
-        "uri": stack.facts["rest"]["uri"],
-        "s3.endpoint": storage["endpoint"],
-        "s3.access-key-id": storage["access_key"],
-        "s3.secret-access-key": storage["secret_key"],
-        "s3.region": storage["region"],
-    }
-    state: Path = tmp_path_factory.mktemp("state") / "state.db"
-    settings = Settings(
-        catalogs={"lake": catalog},
-        spark=SparkSettings(master="local[2]", conf=TEST_SIZED),
-        state=StateSettings(url=f"sqlite:///{state}"),
-    )
-    built = build_app(settings, SilentReporter())
-    yield built
-    built.stop()
+@pytest.fixture
+def app(spark: SparkSession, rest_catalogs: dict[str, dict[str, str]], tmp_path: Path) -> App:
+    return make_app(spark, rest_catalogs, tmp_path / "state.db", SilentReporter())
 
 
 @pytest.fixture
 def table(app: App) -> Iterator[TableRef]:
     """Files of about 7 MB, one row group each, that hardly compress."""
-    ref = TableRef("lake", (f"n{uuid.uuid4().hex[:12]}",), "events")
+    ref = TableRef(CATALOG, (f"n{uuid.uuid4().hex[:12]}",), "events")
     session = app.spark.session
-    session.sql(f"CREATE NAMESPACE lake.{ref.namespace[0]}")
+    session.sql(f"CREATE NAMESPACE {CATALOG}.{ref.namespace[0]}")
     session.sql(
         f"CREATE TABLE {spark_name(ref)} (id BIGINT, noise STRING) USING iceberg "
         "TBLPROPERTIES ('write.distribution-mode' = 'none', 'format-version' = '2')"
@@ -71,9 +44,9 @@ def table(app: App) -> Iterator[TableRef]:
         spark_name(ref)
     ).append()
     yield ref
-    for row in session.sql(f"SHOW TABLES IN lake.{ref.namespace[0]}").collect():
-        session.sql(f"DROP TABLE lake.{ref.namespace[0]}.{row['tableName']} PURGE")
-    session.sql(f"DROP NAMESPACE lake.{ref.namespace[0]}")
+    for row in session.sql(f"SHOW TABLES IN {CATALOG}.{ref.namespace[0]}").collect():
+        session.sql(f"DROP TABLE {CATALOG}.{ref.namespace[0]}.{row['tableName']} PURGE")
+    session.sql(f"DROP NAMESPACE {CATALOG}.{ref.namespace[0]}")
 
 
 def test_the_store_compacts_a_table_and_no_row_changes(app: App, table: TableRef) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -55,20 +54,7 @@ def test_trino_vanishing_under_an_open_connection_fails_each_operation(lake, sta
 
     assert statuses(outcomes) == ["failed"] * 3
     assert all(outcome.log_problem for outcome in outcomes)
-    wait_for_rows(lake, "sales")
     assert statuses(maintain(lake, "sales")) == ["completed"] * 3
-
-
-def wait_for_rows(lake: Any, table: str) -> None:
-    """A restarted Trino says that it is up some time before it runs every kind of query."""
-    for _ in range(30):
-        try:
-            lake.rows(table)
-        except trino_errors():
-            time.sleep(1)
-        else:
-            return
-    pytest.fail("Trino did not come back within 30 seconds")
 
 
 def test_a_catalog_that_is_down_fails_each_operation_and_recovers(lake, stack) -> None:

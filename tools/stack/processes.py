@@ -113,8 +113,9 @@ def _start_time(pid: int) -> str | None:
             return None
         # The name in parentheses may hold spaces: count the fields after it.
         fields = stat.rpartition(")")[2].split()
-        # A zombie has ended; it only waits for a parent to ask.
-        return None if fields[0] == "Z" else fields[19]
+        # A zombie has ended and only waits for a parent to ask; but while other threads of it run,
+        # as they do for a moment when a large Java ends, it still holds its ports and locks.
+        return None if fields[0] == "Z" and fields[17] == "1" else fields[19]
     listed = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.split()

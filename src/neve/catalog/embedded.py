@@ -26,7 +26,7 @@ TABLES_WITHOUT_TYPE = (
 )
 NAMESPACES = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
 LOCATION = (
-    "SELECT metadata_location FROM iceberg_tables "
+    "SELECT metadata_location, previous_metadata_location FROM iceberg_tables "
     "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
 
@@ -63,10 +63,14 @@ class EmbeddedCatalog:
         return [(*namespace, name) for space, name in self._tables() if space == wanted]
 
     def load_table(self, identifier: tuple[str, ...]) -> Table:
+        return StaticTable.from_metadata(self.metadata_locations(identifier)[0], self._properties)
+
+    def metadata_locations(self, identifier: tuple[str, ...]) -> tuple[str, str | None]:
+        """The table's metadata file and the one before it, neither of them opened."""
         rows = self._select(LOCATION, ".".join(identifier[:-1]), identifier[-1])
         if not rows or not rows[0][0]:
             raise NoSuchTableError(".".join(identifier))
-        return StaticTable.from_metadata(rows[0][0], self._properties)
+        return rows[0][0], rows[0][1]
 
     def _tables(self) -> list[tuple[str, str]]:
         columns = {row[1] for row in self._query("PRAGMA table_info(iceberg_tables)", ())}

@@ -128,7 +128,11 @@ _WITH_METRICS = _read_schema(*BOUNDS, *COUNTS)
 
 
 class _SkippingAccessor(SchemaPartnerAccessor):
-    """Lets a read schema leave out maps and lists; pyiceberg's own accessor insists on them."""
+    """Lets a read schema leave out structs, maps and lists; pyiceberg's own accessor does not."""
+
+    def field_partner(self, partner: Any, field_id: int, field_name: str) -> Any:
+        # An empty struct is not the absence of one.
+        return None if partner is None else super().field_partner(partner, field_id, field_name)
 
     def list_element_partner(self, partner_list: Any) -> Any:
         return partner_list and super().list_element_partner(partner_list)
@@ -236,12 +240,12 @@ def _entry(record: Record, manifest: ManifestFile, *, with_metrics: bool) -> Ent
         encrypted=file[6] is not None,
         row_groups=len(file[7]) if file[7] else None,
         sort_order_id=file[8],
-        referenced_path=file[9] or _single_path(file[0], *bounds),
+        referenced_path=file[9] or single_path(file[0], *bounds),
         metrics=_metrics(file) if with_metrics else None,
     )
 
 
-def _single_path(
+def single_path(
     content: int | None, lower: dict[int, bytes] | None, upper: dict[int, bytes] | None
 ) -> str | None:
     """The one data file of a position delete file: its path column's bounds are then equal."""

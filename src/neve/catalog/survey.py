@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from pyiceberg.manifest import ManifestContent as IcebergContent
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -27,11 +29,15 @@ from neve.model.facts import (
     DataFileFacts,
     DeleteFileFacts,
     DeleteKind,
+    ManifestContent,
+    ManifestFacts,
     PartitionField,
     PartitionKey,
     RefFacts,
     SnapshotFacts,
     SpecFacts,
+    StatisticsFacts,
+    StatisticsKind,
     TableFacts,
 )
 from neve.model.predicate import Predicate
@@ -47,10 +53,12 @@ def survey(
     where: str | None = None,
     snapshot_id: int | None = None,
     cache: ManifestCache | None = None,
+    with_files: bool = True,
 ) -> TableFacts:
     """All facts about a table at one snapshot, the current one unless told otherwise."""
+    kept = cache or ManifestCache(0)
     with table_errors(table):
-        return _survey(table, loaded, now, predicate, where, snapshot_id, cache or ManifestCache(0))
+        return _survey(table, loaded, now, predicate, where, snapshot_id, kept, with_files)
 
 
 def _survey(
@@ -61,6 +69,7 @@ def _survey(
     where: str | None,
     snapshot_id: int | None,
     cache: ManifestCache,
+    with_files: bool,
 ) -> TableFacts:
     metadata = loaded.metadata
     selector = FileSelector(predicate, metadata)
@@ -71,7 +80,7 @@ def _survey(
     )
     data_files: list[DataFileFacts] = []
     delete_files: list[DeleteFileFacts] = []
-    manifests = cache.manifests(loaded.io, snapshot) if snapshot else []
+    manifests = cache.manifests(loaded.io, snapshot) if snapshot and with_files else []
     for manifest in manifests:
         entries = cache.entries(loaded.io, manifest, with_metrics=not selector.selects_all)
         _sort_entries(entries, selector, data_files, delete_files)
@@ -92,9 +101,19 @@ def _survey(
         data_files=tuple(data_files),
         delete_files=tuple(delete_files),
         manifest_count=len(manifests),
+        manifests=tuple(_manifest(item) for item in manifests),
+        statistics=tuple(_statistics(metadata)),
+        snapshot_columns=_columns(_schema_of(metadata, snapshot)),
         snapshots=tuple(_snapshot(item) for item in metadata.snapshots),
         refs=tuple(
-            RefFacts(name, ref.snapshot_id, str(ref.snapshot_ref_type.value), ref.max_ref_age_ms)
+            RefFacts(
+                name,
+                ref.snapshot_id,
+                str(ref.snapshot_ref_type.value),
+                ref.max_ref_age_ms,
+                ref.min_snapshots_to_keep,
+                ref.max_snapshot_age_ms,
+            )
             for name, ref in metadata.refs.items()
         ),
         where=where,
@@ -121,7 +140,7 @@ def _sort_entries(
     partitions: dict[tuple[object, ...], PartitionKey] = {}
     for entry in entries:
         # Entries of one partition share one key object: memory for many files stays small.
-        values = _values(entry.partition)
+        values = partition_values(entry.partition)
         key = partitions.setdefault(values, (entry.spec_id, values))
         if entry.content == CONTENT_DATA:
             data_files.append(_data_file(entry, key, selected=selector.selects(entry)))
@@ -129,7 +148,7 @@ def _sort_entries(
             delete_files.append(_delete_file(entry, key))
 
 
-def _values(partition: Record) -> tuple[object, ...]:
+def partition_values(partition: Record) -> tuple[object, ...]:
     values = (partition[position] for position in range(len(partition)))
     # Two NaNs are equal only as one object, and rows of NaN make one partition.
     return tuple(math.nan if value != value else value for value in values)
@@ -166,7 +185,40 @@ def _delete_file(entry: Entry, key: PartitionKey) -> DeleteFileFacts:
         record_count=entry.record_count,
         data_sequence_number=entry.data_sequence_number,
         referenced_path=entry.referenced_path,
+        added_snapshot_id=entry.snapshot_id,
     )
+
+
+def _manifest(manifest: ManifestFile) -> ManifestFacts:
+    counts = (manifest.added_files_count, manifest.existing_files_count)
+    holds_data = manifest.content == IcebergContent.DATA
+    return ManifestFacts(
+        path=manifest.manifest_path,
+        content=ManifestContent.DATA if holds_data else ManifestContent.DELETES,
+        spec_id=manifest.partition_spec_id,
+        size_bytes=manifest.manifest_length,
+        added_snapshot_id=manifest.added_snapshot_id,
+        file_count=None if None in counts else sum(count or 0 for count in counts),
+    )
+
+
+def _statistics(metadata: TableMetadata) -> Iterable[StatisticsFacts]:
+    for file in metadata.statistics:
+        fields = frozenset(field for blob in file.blob_metadata for field in blob.fields)
+        yield StatisticsFacts(
+            StatisticsKind.TABLE,
+            file.snapshot_id,
+            file.statistics_path,
+            file.file_size_in_bytes,
+            fields,
+        )
+    for part in metadata.partition_statistics:
+        yield StatisticsFacts(
+            StatisticsKind.PARTITION,
+            part.snapshot_id,
+            part.statistics_path,
+            part.file_size_in_bytes,
+        )
 
 
 def _columns(schema: Schema) -> tuple[ColumnFacts, ...]:
@@ -174,6 +226,11 @@ def _columns(schema: Schema) -> tuple[ColumnFacts, ...]:
         ColumnFacts(field.field_id, field.name, str(field.field_type), field.required)
         for field in schema.fields
     )
+
+
+def _schema_of(metadata: TableMetadata, snapshot: Snapshot | None) -> Schema:
+    written = snapshot.schema_id if snapshot else None
+    return next((s for s in metadata.schemas if s.schema_id == written), metadata.schema())
 
 
 def partition_specs(metadata: TableMetadata) -> dict[int, SpecFacts]:

@@ -8,9 +8,14 @@ from datetime import datetime
 from neve.catalog.connect import Catalogs
 from neve.catalog.details import data_locations, leaf_columns, read_details
 from neve.catalog.errors import table_errors
+from neve.catalog.history import freed_files, present_files
+from neve.catalog.homes import Homes, home_of
 from neve.catalog.manifest_cache import ManifestCache
+from neve.catalog.reachable import reachable
 from neve.catalog.survey import survey
+from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
+from neve.model.orphans import ReachableFiles, TableHome
 from neve.model.predicate import Predicate
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
@@ -23,6 +28,7 @@ class CatalogSurveyor:
         self._catalogs = catalogs
         self._clock = clock
         self._cache = ManifestCache()
+        self._homes = Homes(catalogs)
 
     def tables(self, pattern: str) -> list[TableRef]:
         return self._catalogs.tables(pattern)
@@ -42,6 +48,16 @@ class CatalogSurveyor:
             cache=self._cache,
         )
 
+    def outline(self, table: TableRef) -> TableFacts:
+        """Facts without files: snapshots, branches, tags and properties, from one small read."""
+        return survey(
+            table,
+            self._catalogs.load(table),
+            now=self._clock(),
+            cache=self._cache,
+            with_files=False,
+        )
+
     def copy_inputs(
         self,
         table: TableRef,
@@ -57,6 +73,30 @@ class CatalogSurveyor:
                 columns=leaf_columns(loaded.schema()),
                 locations=tuple(data_locations(loaded, outputs)),
             )
+
+    def reachable(self, table: TableRef) -> ReachableFiles:
+        """Every file that the table's metadata reaches now, through all snapshots."""
+        return reachable(table, self._catalogs.load(table))
+
+    def home(self, table: TableRef) -> TableHome:
+        """Where the table lives now."""
+        return home_of(table, self._catalogs.load(table))
+
+    def homes(self) -> list[TableHome]:
+        """Where all tables of all catalogs live."""
+        return self._homes.read(self._clock())
+
+    def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
+        """Files that nothing reaches once the snapshots are gone."""
+        loaded = self._catalogs.load(table)
+        with table_errors(table):
+            return freed_files(loaded, snapshot_ids)
+
+    def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:
+        """Of the paths, those that are there."""
+        loaded = self._catalogs.load(table)
+        with table_errors(table):
+            return present_files(loaded.io, paths)
 
 
 def _parse(where: str, now: datetime) -> Predicate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +22,7 @@ from neve.cli.context import (
     one_by_one,
 )
 from neve.cli.look import user_tables
+from neve.cli.moments import parse_moment
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan
 from neve.documents import to_document
@@ -90,7 +90,7 @@ def plan(
     printer = Output(output)
     with application(printer, config) as app:
         policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
-        tables = _matching(app, patterns)
+        tables = matching_tables(app, patterns)
         plans, troubles = one_by_one(
             tables,
             lambda table: app.maintenance.plan(table, request, where=where, policy=policy),
@@ -102,7 +102,7 @@ def plan(
     exit_after(printer, troubles, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
-def _matching(app: App, patterns: list[str]) -> list[TableRef]:
+def matching_tables(app: App, patterns: list[str]) -> list[TableRef]:
     found = {table: None for pattern in patterns for table in user_tables(app, pattern)}
     if not found:
         raise InputError(
@@ -209,10 +209,4 @@ def _rollback_target(
         )
     if to_time is None:
         return RollbackTarget(snapshot_id=to_snapshot, job_id=job)
-    try:
-        moment = datetime.fromisoformat(to_time)
-    except ValueError:
-        raise InputError(
-            f"{to_time!r} is not a time.", next_step="Write for example 2025-01-17T12:00:00Z."
-        ) from None
-    return RollbackTarget(time=moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return RollbackTarget(time=parse_moment(to_time))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from neve.app import App
+from neve.catalog.connect import GLOB_CHARACTERS
 from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
@@ -17,7 +18,7 @@ from neve.cli.context import (
     one_by_one,
 )
 from neve.cli.output import Format, Output
-from neve.cli.render import render_health, render_jobs, render_tables
+from neve.cli.render import render_health, render_healths, render_jobs, render_tables
 from neve.documents import to_document
 from neve.model.facts import TableFacts
 from neve.model.table import TableRef
@@ -61,15 +62,22 @@ def _table_document(facts: TableFacts) -> dict[str, Any]:
 
 
 def health(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: Annotated[str, typer.Argument(help="A table, or a glob such as 'lake.demo.*'.")],
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
-    """Say how well a table is, and why."""
+    """Say how well a table is, and why; with a glob, all that match, the worst first."""
     out = Output(output)
+    is_glob = any(character in table for character in GLOB_CHARACTERS)
     with application(out, config) as app:
-        judged = app.maintenance.health(app.catalogs.parse(table))
-    out.result(to_document(judged), lambda: render_health(judged))
+        found = user_tables(app, table) if is_glob else [app.catalogs.parse(table)]
+        judged, troubles = one_by_one(found, app.maintenance.health)
+    if not is_glob:
+        out.result(to_document(judged[0]), lambda: render_health(judged[0]))
+        return
+    judged.sort(key=lambda item: (item.score, item.table))
+    out.result([to_document(item) for item in judged], lambda: render_healths(judged))
+    exit_after(out, troubles, EXIT_OK)
 
 
 def history(

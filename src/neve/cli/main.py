@@ -11,7 +11,19 @@ import typer
 from typer.core import TyperGroup
 
 from neve import __version__
-from neve.cli import change, demo, doctor, look
+from neve.cli import (
+    change,
+    consumers,
+    demo,
+    diagnose,
+    expire,
+    look,
+    maintain,
+    orphans,
+    policy,
+    snapshots,
+    upkeep,
+)
 from neve.cli.context import EXIT_ERROR
 from neve.cli.output import Format, Output
 from neve.model.errors import InputError
@@ -87,8 +99,17 @@ app.command("plan")(change.plan)
 app.command("apply")(change.apply)
 app.command("compact")(change.compact)
 app.command("rollback")(change.rollback)
+app.command("snapshots")(snapshots.snapshots)
+app.command("expire")(expire.expire)
+app.add_typer(consumers.consumers_app, name="consumers")
+app.command("orphans")(orphans.orphans)
+app.command("manifests")(upkeep.manifests)
+app.command("deletes")(upkeep.deletes)
+app.command("stats")(upkeep.stats)
+app.command("maintain")(maintain.maintain)
+app.add_typer(policy.policy_app, name="policy")
 app.command("demo")(demo.demo)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(diagnose.doctor)
 
 
 def run() -> None:

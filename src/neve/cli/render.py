@@ -48,6 +48,24 @@ def render_tables(facts: Sequence[TableFacts]) -> RenderableType:
     return table_of(("table", "files", "deletes", "size", "records", "snapshots"), rows)
 
 
+def render_healths(judged: Sequence[Health]) -> RenderableType:
+    """Many tables, a line each, with the worst finding of each."""
+    rows = [
+        (
+            str(item.table),
+            str(item.score),
+            str(item.tier),
+            str(item.data_files),
+            str(item.small_files),
+            format_size(item.total_bytes),
+            item.findings[0].sentence if item.findings else "",
+        )
+        for item in judged
+    ]
+    headers = ("table", "score", "tier", "files", "small", "size", "finding")
+    return table_of(headers, rows)
+
+
 def render_health(health: Health) -> RenderableType:
     colour = TIER_COLOURS[health.tier]
     parts = ", ".join(f"{name} {points:.0f}" for name, points in health.score_parts.items())

@@ -18,6 +18,7 @@ LAYOUT_PROPERTY = "neve.layout"
 ENGINE_PROPERTY = "neve.engine"
 PROOF_PROPERTY = "neve.proof"
 STEP_PROPERTY = "neve.step"
+OPERATION_PROPERTY = "neve.operation"
 
 #: One partition: the id of its spec, and its values in the order of the spec's fields.
 PartitionKey = tuple[int, tuple[object, ...]]
@@ -92,6 +93,48 @@ class DeleteFileFacts:
     data_sequence_number: int
     #: The one data file that it speaks of, where metadata tells.
     referenced_path: str | None = None
+    added_snapshot_id: int | None = None
+
+
+class ManifestContent(StrEnum):
+    """What the entries of a manifest are."""
+
+    DATA = "data"
+    DELETES = "deletes"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFacts:
+    """One manifest, as the manifest list tells of it."""
+
+    path: str
+    content: ManifestContent
+    spec_id: int
+    size_bytes: int
+    added_snapshot_id: int | None
+    #: Live entries; None where an old writer did not count them.
+    file_count: int | None
+
+
+class StatisticsKind(StrEnum):
+    """What a statistics file tells."""
+
+    #: Puffin sketches of columns, from which planners take distinct values.
+    TABLE = "table"
+    #: Files and records of every partition.
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsFacts:
+    """One statistics file that the table's metadata names."""
+
+    kind: StatisticsKind
+    snapshot_id: int
+    path: str
+    size_bytes: int
+    #: Columns with statistics, for those of a table.
+    field_ids: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +161,9 @@ class RefFacts:
     snapshot_id: int
     kind: str
     max_age_ms: int | None = None
+    #: What a branch asks expiry to keep of it.
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +187,11 @@ class TableFacts:
     data_files: tuple[DataFileFacts, ...] = ()
     delete_files: tuple[DeleteFileFacts, ...] = ()
     manifest_count: int = 0
+    manifests: tuple[ManifestFacts, ...] = ()
+    #: Of all snapshots, not only of the one surveyed.
+    statistics: tuple[StatisticsFacts, ...] = ()
+    #: Columns of the schema that the snapshot was written with: the table's own may be newer.
+    snapshot_columns: tuple[ColumnFacts, ...] = ()
     snapshots: tuple[SnapshotFacts, ...] = ()
     refs: tuple[RefFacts, ...] = ()
     #: The filter that `DataFileFacts.selected` answers, as the user wrote it.

@@ -78,6 +78,8 @@ class Policy:
     min_row_group_bytes: int = 4 * MB
     #: `time_series` leaves a partition alone until it was quiet for so long.
     quiet_seconds: int = 3600
+    #: Every strategy leaves a partition alone that was written less long ago than this.
+    hot_partition_seconds: int = 0
     undo_window_seconds: int = 7 * 86400
     weights: ScoreWeights = field(default_factory=ScoreWeights)
 

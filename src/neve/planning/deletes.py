@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, PartitionKey, SpecFacts
@@ -67,3 +67,34 @@ class DeleteIndex:
             vector_records=min(file.record_count, sum(d.record_count for d in vectors)),
             needs_scan=scanned > 0,
         )
+
+
+def dangling_deletes(
+    delete_files: Iterable[DeleteFileFacts],
+    data_files: Iterable[DataFileFacts],
+    specs: Mapping[int, SpecFacts],
+) -> list[DeleteFileFacts]:
+    """Delete files that apply to none of the data files, in the order given."""
+    by_path: dict[str, int] = {}
+    oldest: dict[PartitionKey | None, int] = {}
+    for file in data_files:
+        by_path[file.path] = file.data_sequence_number
+        for key in (file.partition, None):
+            known = oldest.get(key, file.data_sequence_number)
+            oldest[key] = min(known, file.data_sequence_number)
+
+    def oldest_in_reach(delete: DeleteFileFacts) -> int | None:
+        if delete.referenced_path is not None:
+            return by_path.get(delete.referenced_path)
+        # An equality delete of an unpartitioned spec reaches the files of every spec.
+        is_global = delete.kind is DeleteKind.EQUALITY and not specs[delete.partition[0]].fields
+        return oldest.get(None if is_global else delete.partition)
+
+    def dangles(delete: DeleteFileFacts) -> bool:
+        found = oldest_in_reach(delete)
+        if found is None:
+            return True
+        own = delete.data_sequence_number
+        return found >= own if delete.kind is DeleteKind.EQUALITY else found > own
+
+    return [delete for delete in delete_files if dangles(delete)]

@@ -269,10 +269,12 @@ class _Parser:
 
 def _number(text: str, *, negative: bool) -> int | Decimal | None:
     """The number, or None for one that no column could hold."""
+    # The sign is read with the digits: negating a decimal would round it to 28 of them.
+    text = f"-{text}" if negative else text
     try:
-        value = int(text) if text.isdigit() and len(text) <= 40 else Decimal(text)
+        value = int(text) if text.lstrip("-").isdigit() and len(text) <= 40 else Decimal(text)
     except InvalidOperation:
         return None
     if isinstance(value, Decimal) and abs(value.adjusted()) > MAX_EXPONENT:
         return None
-    return -value if negative else value
+    return value

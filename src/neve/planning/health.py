@@ -171,17 +171,19 @@ def _findings(
             DELETE_RATIO[0],
             f"neve compact {facts.table} --strategy delete_files",
         )
-    for code, count, thresholds, what in (
-        ("snapshots", len(facts.snapshots), SNAPSHOT_COUNT, "snapshots are kept"),
+    for code, count, thresholds, what, command in (
+        ("snapshots", len(facts.snapshots), SNAPSHOT_COUNT, "snapshots are kept", "expire"),
         (
             "manifests",
             facts.manifest_count,
             MANIFEST_COUNT,
             "manifests must be read to plan a scan",
+            "manifests",
         ),
     ):
         if tier := _tier(count, thresholds):
-            yield Finding(code, tier, f"{count} {what}.", count, thresholds[0])
+            next_step = f"neve {command} {facts.table}"
+            yield Finding(code, tier, f"{count} {what}.", count, thresholds[0], next_step)
 
 
 def _tier(value: float, thresholds: tuple[float, float]) -> Tier | None:

@@ -6,8 +6,19 @@ from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from neve.model.facts import EPOCH, PartitionField
-from neve.model.plan import JsonValue
+from neve.model.facts import EPOCH, PartitionField, PartitionKey, TableFacts
+from neve.model.plan import JsonValue, PartitionValue
+
+
+def partition_values(facts: TableFacts, key: PartitionKey) -> tuple[PartitionValue, ...]:
+    """The values of a partition with the fields that they belong to."""
+    spec_id, values = key
+    return tuple(
+        PartitionValue(
+            field.name, field.transform, field.source_column, to_json_value(field, value)
+        )
+        for field, value in zip(facts.specs[spec_id].fields, values, strict=True)
+    )
 
 
 def to_json_value(field: PartitionField, value: object) -> JsonValue:

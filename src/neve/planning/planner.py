@@ -14,7 +14,6 @@ from neve.model.facts import TableFacts
 from neve.model.plan import (
     FileGroup,
     NothingToDo,
-    PartitionValue,
     Plan,
     PlannedFile,
     Reason,
@@ -31,7 +30,7 @@ from neve.planning.operations.rewrite_data_files import (
     ordered_snapshots,
     settled_snapshots,
 )
-from neve.planning.partition_values import to_json_value
+from neve.planning.partition_values import partition_values
 from neve.planning.routing import route
 
 #: A plan keeps so many reasons for partitions left alone; the rest are counted.
@@ -157,7 +156,6 @@ def _group(
     cost_model: CostModel,
     rates: Rates,
 ) -> FileGroup:
-    spec_id, values = candidate.partition
     chosen = route(
         facts,
         candidate.files,
@@ -166,17 +164,11 @@ def _group(
         policy=policy,
         asked=request.engine,
     )
-    fields = facts.specs[spec_id].fields
     return FileGroup(
         group_id=index,
-        spec_id=spec_id,
+        spec_id=candidate.partition[0],
         partition=facts.partition_name(candidate.partition),
-        partition_values=tuple(
-            PartitionValue(
-                field.name, field.transform, field.source_column, to_json_value(field, value)
-            )
-            for field, value in zip(fields, values, strict=True)
-        ),
+        partition_values=partition_values(facts, candidate.partition),
         files=tuple(PlannedFile(f.path, f.size_bytes, f.record_count) for f in candidate.files),
         delete_files=candidate.delete_files,
         input_bytes=sum(file.size_bytes for file in candidate.files),

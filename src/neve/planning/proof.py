@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts, PartitionKey, TableFacts
 from neve.model.outcome import PartitionProof, Proof
-from neve.planning.deletes import DeleteIndex, FileDeletes
+from neve.planning.deletes import DeleteIndex, FileDeletes, dangling_deletes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,8 @@ def _lost_deletes(
     if not gone:
         return ()
     staying = [file for file in before.data_files if file.path in new]
-    specs = dict(before.specs)
-    return tuple(
-        delete
-        for delete in gone
-        if any(DeleteIndex([delete], specs).applying_to(f).delete_files for f in staying)
-    )
+    dangling = set(dangling_deletes(gone, staying, before.specs))
+    return tuple(delete for delete in gone if delete not in dangling)
 
 
 def prove(change: Change, live_rows: Mapping[str, int]) -> Proof:

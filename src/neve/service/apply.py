@@ -67,8 +67,11 @@ class StepFailure:
     error: ExecutionError
 
 
-def apply_plan(world: World, plan: Plan) -> Outcome:
-    """Run the plan if the table is still as it was when the plan was made."""
+def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
+    """Run the plan if the table is still as it was when the plan was made.
+
+    With `log=False` the row of the maintenance log is left to the caller, who may write many.
+    """
     job_id = str(uuid.uuid4())
     refuse_if_stale(plan, world.surveyor.survey(plan.table))
     with hold_table(world.store, job_id, plan.table, OPERATION, world.lease_seconds) as held:
@@ -87,7 +90,8 @@ def apply_plan(world: World, plan: Plan) -> Outcome:
             # A commit may have landed before the error: reading the table will tell.
             world.store.settle(job_id, JobState.UNKNOWN, error.message)
             raise
-        outcome = record_in_log(world, outcome)
+        if log:
+            outcome = record_in_log(world, outcome)
         world.store.finish(held.lease, outcome)
     return outcome
 
@@ -320,7 +324,7 @@ def _stats(
 def record_in_log(world: World, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
-        world.engine.write_log(outcome)
+        world.engine.write_log([outcome])
     except NeveError as error:
         return replace(
             outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neve.model.errors import PlanStale
+from neve.model.facts import TableFacts
 from neve.model.health import Health
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
@@ -51,19 +52,28 @@ class Maintenance:
     def plan(
         self, table: TableRef, request: PlanRequest, *, where: str | None, policy: Policy
     ) -> Plan:
-        facts = self.surveyor.survey(table, where=where)
+        return self.plan_from(self.surveyor.survey(table, where=where), request, policy)
+
+    def plan_from(self, facts: TableFacts, request: PlanRequest, policy: Policy) -> Plan:
+        """The plan for a table that was surveyed already."""
         now = self.clock()
         assessment = assess(facts, policy, now)
-        rates = learn_rates(self.store.outcomes(), table)
+        rates = learn_rates(self.store.outcomes(), facts.table)
         return make_plan(
             facts, assessment, policy, request, cost_model=self.cost_model, rates=rates, now=now
         )
 
-    def apply(self, plan: Plan) -> Outcome:
-        return apply_plan(self, plan)
+    def apply(self, plan: Plan, *, log: bool = True) -> Outcome:
+        return apply_plan(self, plan, log=log)
 
     def compact(
-        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: Policy
+        self,
+        table: TableRef,
+        request: PlanRequest,
+        *,
+        where: str | None,
+        policy: Policy,
+        log: bool = True,
     ) -> Outcome:
         """Plan and run; where writers were faster, plan again, a few times and not at once."""
         outcome = None
@@ -72,7 +82,7 @@ class Maintenance:
             if outcome is not None and plan.is_empty:
                 break
             try:
-                outcome = self.apply(plan)
+                outcome = self.apply(plan, log=log)
             except PlanStale:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise

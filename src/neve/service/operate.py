@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from neve.model.errors import CommitUnknown, ExecutionError, NeveError
-from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, TableFacts
+from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobState
 from neve.model.operation import Operation, OperationPlan
 from neve.model.outcome import CompactionStats, Outcome, Status
@@ -45,8 +45,11 @@ class TableOperation(Protocol):
         plan: OperationPlan[Any],
         held: HeldLease,
         properties: Mapping[str, str],
-    ) -> None:
-        """Do it. The lease is checked before anything that cannot be taken back."""
+    ) -> Mapping[str, int] | None:
+        """Do it. The lease is checked before anything that cannot be taken back.
+
+        Figures that no survey of the table can show may be returned, such as files deleted.
+        """
         ...
 
     def figures(self, facts: TableFacts) -> dict[str, int]:
@@ -123,10 +126,12 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     properties = {
         JOB_ID_PROPERTY: run.job_id,
         EPOCH_PROPERTY: str(run.held.lease.epoch),
+        OPERATION_PROPERTY: str(run.operation.operation),
     }
     failure: ExecutionError | None = None
+    counted: Mapping[str, int] = {}
     try:
-        run.operation.execute(world, plan, run.held, properties)
+        counted = run.operation.execute(world, plan, run.held, properties) or {}
     except ExecutionError as error:
         # The table decides what happened, not the error.
         failure = error
@@ -140,11 +145,11 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
         return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to change.", after)
     if problem := run.operation.check(world, plan, run.before, after):
         return _taken_back(run, problem, after)
-    figures = (run.operation.figures(run.before), run.operation.figures(after))
-    reason = run.operation.sentence(plan, *figures)
+    figures = {**run.operation.figures(after), **counted}
+    reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
     if failure is not None:
         reason = f"{reason} An error came after it: {failure.message}"
-    return _outcome(run, Status.SUCCEEDED, reason, after)
+    return replace(_outcome(run, Status.SUCCEEDED, reason, after), figures_after=figures)
 
 
 def _tag(run: _Run, plan: OperationPlan[Any]) -> str | None:
@@ -177,6 +182,8 @@ def _failed(run: _Run, failure: ExecutionError, after: TableFacts, tag: str | No
 def _taken_back(run: _Run, problem: str, after: TableFacts) -> Outcome:
     """Roll back what must not stay, but only while nobody has committed on top of it."""
     run.held.check()
+    if run.operation.undo_window_seconds is None:
+        return _outcome(run, Status.FAILED, problem, after)
     note = take_back(run.world, run.job_id, after)
     after = run.world.surveyor.survey(run.before.table)
     return _outcome(run, Status.FAILED, f"{problem} {note}", after)

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from neve.model.expiry import Consumer, FreedFile
 from neve.model.facts import PartitionKey, TableFacts
+from neve.model.integrity import (
+    FileClaim,
+    FooterReport,
+    KnownColumns,
+    MetadataHistory,
+    MetadataTrouble,
+    Stored,
+    TableIntegrity,
+)
 from neve.model.job import Job, JobState, Lease
+from neve.model.orphans import (
+    FileTotals,
+    ListedFile,
+    Listing,
+    Orphan,
+    QuarantineEntry,
+    QuarantineState,
+    ReachableFiles,
+    Sweep,
+    TableHome,
+)
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
 from neve.model.rewrite import (
@@ -55,6 +76,30 @@ class Surveyor(Protocol):
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
     ) -> CopyInputs: ...
 
+    def reachable(self, table: TableRef) -> ReachableFiles:
+        """Every file that the table's metadata reaches now, through all snapshots."""
+        ...
+
+    def home(self, table: TableRef) -> TableHome:
+        """Where the table lives now."""
+        ...
+
+    def homes(self) -> list[TableHome]:
+        """Where all tables of all catalogs live; one that cannot be loaded is an error."""
+        ...
+
+    def outline(self, table: TableRef) -> TableFacts:
+        """Facts without files: snapshots, branches, tags and properties."""
+        ...
+
+    def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
+        """Files that nothing reaches once the snapshots are gone."""
+        ...
+
+    def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:
+        """Of the paths, those that are there."""
+        ...
+
 
 class Engine(Protocol):
     """Changes tables."""
@@ -98,7 +143,96 @@ class Engine(Protocol):
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]: ...
 
-    def write_log(self, outcome: Outcome) -> TableRef: ...
+    def live_positions(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> dict[str, tuple[int, int]]:
+        """Rows of each file that a reader sees: how many, and a checksum of their positions."""
+        ...
+
+    def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
+        """Delete files through the table's own storage. What is left is found by looking."""
+        ...
+
+    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]: ...
+
+    def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
+        """Of the paths, those that the engine's own reading of the table does not reach."""
+        ...
+
+    def sweep(
+        self,
+        table: TableRef,
+        listing: Listing,
+        read_reachable: Callable[[], ReachableFiles],
+        watched: Sequence[str],
+        say: Reporter,
+    ) -> Sweep:
+        """List files, then read what is reachable, and compare."""
+        ...
+
+    def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
+        """Of the paths, the files that are there now."""
+        ...
+
+
+class Quarantine(Protocol):
+    """Remembers orphans between being marked and being deleted, on the store's own clock."""
+
+    def add(self, table: TableRef, table_uuid: str, job_id: str, orphans: Sequence[Orphan]) -> int:
+        """Put orphans on the list; returns how many were not on it."""
+        ...
+
+    def entries(
+        self, table_uuid: str, states: Collection[QuarantineState]
+    ) -> list[QuarantineEntry]:
+        """Entries of a table in these states, oldest first."""
+        ...
+
+    def due(self, table_uuid: str, delay_seconds: float) -> list[QuarantineEntry]:
+        """Open entries that have waited for so long."""
+        ...
+
+    def move(self, entry_ids: Collection[int], state: QuarantineState, reason: str) -> None:
+        """Give open entries another state. Entries are never removed."""
+        ...
+
+    def record_sweep(
+        self, table: TableRef, table_uuid: str, job_id: str, orphans: FileTotals
+    ) -> None:
+        """Remember that a sweep of the table was completed."""
+        ...
+
+    def was_swept(self, table_uuid: str) -> bool:
+        """Whether a sweep of the table was completed before."""
+        ...
+
+
+class Consumers(Protocol):
+    """Remembers who still reads old snapshots. Every time in it is the store's own."""
+
+    def add(
+        self,
+        name: str,
+        table: TableRef,
+        *,
+        snapshot_id: int | None = None,
+        at: datetime | None = None,
+        lease_seconds: float,
+    ) -> None:
+        """Register a consumer, or move it on and renew its lease."""
+        ...
+
+    def remove(self, name: str, table: TableRef) -> bool:
+        """Forget a consumer; False where there was none."""
+        ...
+
+    def all(self, table: TableRef | None = None) -> list[Consumer]:
+        """All of them, lapsed ones too, by table and name."""
+        ...
+
+    def live(self, table: TableRef) -> list[Consumer]:
+        """Those of the table whose lease has not ended."""
+        ...
 
 
 class JobStore(Protocol):
@@ -140,6 +274,20 @@ class JobStore(Protocol):
         """Files that jobs on the table wrote and did not commit."""
         ...
 
+    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+        """The same files, each with the job that wrote it."""
+        ...
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The list of orphans that wait for being deleted."""
+        ...
+
+    @property
+    def consumers(self) -> Consumers:
+        """Who still reads old snapshots."""
+        ...
+
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
         """Jobs, newest first."""
         ...
@@ -148,4 +296,38 @@ class JobStore(Protocol):
 
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         """Outcomes of finished jobs, newest first."""
+        ...
+
+
+class Inspector(Protocol):
+    """Reads tables that may be damaged, as far as they can be read. Nothing is written."""
+
+    def integrity(self, table: TableRef) -> TableIntegrity | MetadataTrouble:
+        """What the table's metadata claims, or why there is no metadata to speak of."""
+        ...
+
+    def stored(self, table: TableRef, paths: Collection[str]) -> Mapping[str, Stored]:
+        """What storage says about each path."""
+        ...
+
+    def history(self, trouble: MetadataTrouble, folder: str | None) -> MetadataHistory:
+        """The metadata files beside the current one; another folder may be named."""
+        ...
+
+    def settings(self, table: TableRef) -> Mapping[str, str]:
+        """The settings of the table's catalog; they may hold secrets."""
+        ...
+
+
+class FileOpener(Protocol):
+    """Opens data and delete files, many at a time."""
+
+    def open_files(
+        self,
+        table: TableRef,
+        claims: Sequence[FileClaim],
+        columns: KnownColumns,
+        say: Reporter,
+    ) -> FooterReport:
+        """Compare files with what manifests say."""
         ...

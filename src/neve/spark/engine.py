@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
+from neve.model.integrity import FileClaim, FooterReport, KnownColumns
+from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
 from neve.model.rewrite import FileDetails, SpliceOrder, SpliceReport, SpliceRequirements
 from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_errors
+from neve.spark.files import delete_files
+from neve.spark.footers import open_files
+from neve.spark.listing.distribute import look_up
 from neve.spark.log_table import write_log
+from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
+from neve.spark.operations.remove_orphan_files import sweep
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
+from neve.spark.reachable import unreachable
 from neve.spark.rewrite.commit import replace_files
 from neve.spark.rewrite.distribute import splice_files
-from neve.spark.rewrite.storage import storage_of
+from neve.spark.rewrite.storage import Storage, storage_of
 
 
 class SparkEngine:
@@ -28,11 +37,18 @@ class SparkEngine:
     def __init__(self, make_session: Callable[[], SparkSession]) -> None:
         self._make_session = make_session
         self._session: SparkSession | None = None
+        self._making = threading.Lock()
+        self._known = threading.local()
 
     @property
     def session(self) -> SparkSession:
-        if self._session is None:
-            self._session = self._make_session()
+        with self._making:
+            if self._session is None:
+                self._session = self._make_session()
+        if not hasattr(self._known, "thread"):
+            # Iceberg's actions ask for the session of their thread, and a new thread has none.
+            tables.activate(self._session)
+            self._known.thread = True
         return self._session
 
     def rewrite(
@@ -60,9 +76,9 @@ class SparkEngine:
         say: Reporter,
     ) -> list[SpliceReport]:
         """Write new files out of old row groups. Nothing is committed."""
-        properties = dict(tables.load_table(self.session, table).io().properties())
+        storage = self._storage(table)
         with report_tasks(self.session, say):
-            return splice_files(self.session, orders, wanted, storage_of(properties))
+            return splice_files(self.session, orders, wanted, storage)
 
     def replace_files(
         self,
@@ -87,23 +103,78 @@ class SparkEngine:
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]:
         """Rows of each file that a reader of the snapshot sees, deletes applied."""
-        with engine_errors(f"Counting rows of table {table}"):
-            wanted = self.session.createDataFrame([(path,) for path in paths], "path string")
-            rows = (
-                self.session.read.option("versionAsOf", str(snapshot_id))
-                .table(tables.spark_name(table))
-                .select(F.col("_file").alias("path"))
-                .join(F.broadcast(wanted), on="path", how="left_semi")
-                .groupBy("path")
-                .count()
-                .collect()
-            )
         counts = dict.fromkeys(paths, 0)
-        counts.update({row["path"]: row["count"] for row in rows})
+        for row in self._of_live_rows(table, snapshot_id, paths):
+            counts[row["path"]] = row["rows"]
         return counts
 
-    def write_log(self, outcome: Outcome) -> TableRef:
-        return write_log(self.session, outcome)
+    def live_positions(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> dict[str, tuple[int, int]]:
+        """The same with a checksum of the rows' positions: it tells which rows they are."""
+        found = dict.fromkeys(paths, (0, 0))
+        checksum = F.bit_xor(F.xxhash64("position")).alias("checksum")
+        for row in self._of_live_rows(table, snapshot_id, paths, checksum):
+            found[row["path"]] = (row["rows"], row["checksum"])
+        return found
+
+    def _of_live_rows(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str], *more: Column
+    ) -> list[Row]:
+        with engine_errors(f"Counting rows of table {table}"):
+            wanted = self.session.createDataFrame([(path,) for path in paths], "path string")
+            return (
+                self.session.read.option("versionAsOf", str(snapshot_id))
+                .table(tables.spark_name(table))
+                .select(F.col("_file").alias("path"), F.col("_pos").alias("position"))
+                .join(F.broadcast(wanted), on="path", how="left_semi")
+                .groupBy("path")
+                .agg(F.count("*").alias("rows"), *more)
+                .collect()
+            )
+
+    def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
+        delete_files(self.session, table, paths)
+
+    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        return write_log(self.session, outcomes)
+
+    def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
+        return unreachable(self.session, table, paths)
+
+    def sweep(
+        self,
+        table: TableRef,
+        listing: Listing,
+        read_reachable: Callable[[], ReachableFiles],
+        watched: Sequence[str],
+        say: Reporter,
+    ) -> Sweep:
+        storage = self._storage(table)
+        with report_tasks(self.session, say):
+            return sweep(self.session, listing, storage, read_reachable, watched)
+
+    def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
+        with engine_errors(f"Looking up files of table {table}"):
+            return look_up(self.session, paths, self._storage(table))
+
+    def open_files(
+        self,
+        table: TableRef,
+        claims: Sequence[FileClaim],
+        columns: KnownColumns,
+        say: Reporter,
+    ) -> FooterReport:
+        """Compare files with what manifests say."""
+        # Iceberg need not load a damaged table whose files lie on this machine.
+        is_remote = any(claim.path.partition(":")[0] in S3_SCHEMES for claim in claims)
+        storage = self._storage(table) if is_remote else Storage()
+        with report_tasks(self.session, say):
+            return open_files(self.session, claims, columns, storage)
+
+    def _storage(self, table: TableRef) -> Storage:
+        """How tasks reach the table's files."""
+        return storage_of(dict(tables.load_table(self.session, table).io().properties()))
 
     def stop(self) -> None:
         if self._session is not None:

@@ -15,3 +15,23 @@ def java_strings(session: SparkSession, values: Sequence[str]) -> Any:
     mapper = jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
     kind = jvm.java.lang.Class.forName("java.util.ArrayList")
     return mapper.readValue(json.dumps(list(values)), kind)
+
+
+def java_string_array(session: SparkSession, values: Sequence[str]) -> Any:
+    """A few texts, such as names of columns, as a `String[]`: each is a call."""
+    jvm: Any = session._jvm
+    gateway: Any = session.sparkContext._gateway
+    array = gateway.new_array(jvm.java.lang.String, len(values))
+    for index, value in enumerate(values):
+        array[index] = value
+    return array
+
+
+def java_longs(session: SparkSession, values: Sequence[int]) -> Any:
+    """The numbers as a `java.util.Set<Long>`; py4j itself would make Integers of small ones."""
+    jvm: Any = session._jvm
+    jackson = jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind
+    mapper = jackson.ObjectMapper().enable(jackson.DeserializationFeature.USE_LONG_FOR_INTS)
+    return mapper.readValue(
+        json.dumps(list(values)), jvm.java.lang.Class.forName("java.util.HashSet")
+    )

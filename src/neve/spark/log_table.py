@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC
 
 from pyspark.errors import AnalysisException
@@ -38,11 +40,18 @@ LOG_SCHEMA = StructType(
 LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
 
 
-def write_log(session: SparkSession, outcome: Outcome) -> TableRef:
-    """Append one row about the outcome; the table is made where it is missing."""
-    log = outcome.table.sibling(LOG_TABLE_NAME)
-    name = spark_name(log)
-    row = (
+def write_log(session: SparkSession, outcomes: Sequence[Outcome]) -> list[TableRef]:
+    """Append a row about each outcome, one commit for each log; a missing log is made."""
+    by_log: dict[TableRef, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_log[outcome.table.sibling(LOG_TABLE_NAME)].append(outcome)
+    for log, members in by_log.items():
+        _append(session, log, [_row(outcome) for outcome in members])
+    return list(by_log)
+
+
+def _row(outcome: Outcome) -> tuple[object, ...]:
+    return (
         outcome.table.name,
         LOGGED_OPERATIONS.get(outcome.operation, outcome.operation),
         "completed" if outcome.status.is_good else "failed",
@@ -54,12 +63,15 @@ def write_log(session: SparkSession, outcome: Outcome) -> TableRef:
         outcome.job_id,
         outcome.finished_at.astimezone(UTC).replace(tzinfo=None),
     )
+
+
+def _append(session: SparkSession, log: TableRef, rows: list[tuple[object, ...]]) -> None:
+    name = spark_name(log)
     with engine_errors(f"Writing to {log}"):
-        frame = session.createDataFrame([row], LOG_SCHEMA).coalesce(1)
+        frame = session.createDataFrame(rows, LOG_SCHEMA).coalesce(1)
         try:
             session.table(name).schema  # noqa: B018 - asks the catalog
         except AnalysisException:
             frame.writeTo(name).using("iceberg").create()
-            return log
-        frame.writeTo(name).append()
-    return log
+        else:
+            frame.writeTo(name).append()

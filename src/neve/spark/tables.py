@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,6 +15,24 @@ def iceberg(session: SparkSession) -> Any:
     """The package `org.apache.iceberg` in the JVM."""
     jvm: Any = session._jvm
     return jvm.org.apache.iceberg
+
+
+def actions(session: SparkSession) -> Any:
+    """Iceberg's own maintenance actions on the session."""
+    return iceberg(session).spark.actions.SparkActions.get(session._jsparkSession)
+
+
+def with_properties(action: Any, properties: Mapping[str, str]) -> Any:
+    """The action, told to leave properties on the snapshot that it commits."""
+    for name, value in properties.items():
+        action = action.snapshotProperty(name, value)
+    return action
+
+
+def activate(session: SparkSession) -> None:
+    """Make it the session of this thread."""
+    jvm: Any = session._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def spark_name(table: TableRef) -> str:
@@ -39,15 +57,19 @@ def load_table(session: SparkSession, table: TableRef) -> Any:
 def create_tag(
     session: SparkSession, table: TableRef, snapshot_id: int, name: str, max_age_ms: int
 ) -> None:
-    """Keep a snapshot under a name until the tag's age is over."""
+    """Keep a snapshot under a name for so long from now on."""
     with engine_errors(f"Tagging snapshot {snapshot_id} of table {table}"):
-        (
-            load_table(session, table)
-            .manageSnapshots()
-            .createTag(name, snapshot_id)
-            .setMaxRefAgeMs(name, max_age_ms)
-            .commit()
-        )
+        loaded = load_table(session, table)
+        manage = loaded.manageSnapshots().createTag(name, snapshot_id)
+        # Iceberg counts a tag's age from the snapshot's commit, which may be long ago.
+        age_ms = _now_ms(session) - loaded.snapshot(snapshot_id).timestampMillis()
+        manage.setMaxRefAgeMs(name, max(0, age_ms) + max_age_ms).commit()
+
+
+def _now_ms(session: SparkSession) -> int:
+    """The clock by which Iceberg lets refs lapse."""
+    jvm: Any = session._jvm
+    return int(jvm.java.lang.System.currentTimeMillis())
 
 
 def remove_tag(session: SparkSession, table: TableRef, name: str) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import lru_cache
 
 from neve.documents import from_text, to_text
 from neve.model.errors import LeaseLost, TableBusy
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
+from neve.store.consumers import ConsumerStore
 from neve.store.database import NOW, Database, moment, table_of
+from neve.store.quarantine import SqliteQuarantine
 
 FINAL_STATES = {
     Status.SUCCEEDED: JobState.SUCCEEDED,
@@ -122,6 +125,20 @@ class SqliteStore(Database):
             ).fetchall()
         return [row["path"] for row in rows]
 
+    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+        rows = self._rows(
+            "leftovers", "SELECT path, job_id FROM leftovers WHERE table_name = ?", (str(table),)
+        )
+        return {row["path"]: row["job_id"] for row in rows}
+
+    @property
+    def quarantine(self) -> SqliteQuarantine:
+        return SqliteQuarantine(self._path)
+
+    @property
+    def consumers(self) -> ConsumerStore:
+        return ConsumerStore(self._path)
+
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
         order = "ORDER BY created_at DESC, job_id LIMIT ?"
         if table is None:
@@ -161,9 +178,15 @@ def _job(row: sqlite3.Row) -> Job:
 def _outcome(job: Job) -> Outcome | None:
     """The job's outcome; one of another version of Neve is not learned from."""
     try:
-        return from_text(Outcome, job.outcome or "")
+        return _parse(job.outcome or "")
     except ValueError:
         return None
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str) -> Outcome:
+    """Every plan learns from the same past outcomes, and they never change."""
+    return from_text(Outcome, text)
 
 
 def _lost(lease: Lease) -> LeaseLost:

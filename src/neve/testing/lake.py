@@ -28,6 +28,7 @@ from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
+from neve.testing.steps import EXECUTORS
 
 
 class SilentReporter:
@@ -63,6 +64,7 @@ class MemoryLake:
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
         self.log: list[Outcome] = []
+        self.deleted_paths: list[str] = []
 
     def tables(self, pattern: str) -> list[TableRef]:
         return [self.facts.table]
@@ -91,6 +93,21 @@ class MemoryLake:
         kept = tuple(file for file in self.facts.data_files if file.path not in removed)
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
+
+    def execute(
+        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+    ) -> None:
+        self.before_commit()
+        EXECUTORS[type(step)](self, step, properties)
+        self.after_commit()
+
+    @property
+    def next_snapshot_id(self) -> int:
+        return max((s.snapshot_id for s in self.facts.snapshots), default=0) + 1
+
+    def commit(self, operation: str, summary: Mapping[str, str]) -> None:
+        """Make a snapshot of the facts as they are."""
+        self._commit(self.facts.data_files, (), operation, dict(summary))
 
     def copy_inputs(
         self,
@@ -200,7 +217,7 @@ class MemoryLake:
         summary: dict[str, str],
     ) -> None:
         parent = self.facts.snapshot_id
-        snapshot_id = max((s.snapshot_id for s in self.facts.snapshots), default=0) + 1
+        snapshot_id = self.next_snapshot_id
         fresh = {file.path for file in added}
         numbers = [f.data_sequence_number for f in self.facts.data_files]
         numbers += [f.data_sequence_number for f in self.facts.delete_files]
@@ -249,9 +266,27 @@ class MemoryLake:
         files = {file.path: file.record_count for file in self.history[snapshot_id].data_files}
         return {path: files[path] for path in paths}
 
-    def write_log(self, outcome: Outcome) -> TableRef:
-        self.log.append(outcome)
-        return outcome.table.sibling("_maintenance_log")
+    def live_positions(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> dict[str, tuple[int, int]]:
+        """Each delete that applies takes as many rows as it has records; which ones is unknown."""
+        then = self.history[snapshot_id]
+        found = {}
+        for file in then.data_files:
+            deletes = [
+                delete.record_count
+                for delete in then.delete_files
+                if DeleteIndex([delete], dict(then.specs)).applying_to(file).delete_files
+            ]
+            found[file.path] = (file.record_count - sum(deletes), 0)
+        return {path: found[path] for path in paths}
+
+    def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
+        self.deleted_paths += paths
+
+    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        self.log += outcomes
+        return [self.facts.table.sibling("_maintenance_log")]
 
 
 def _texts(file: DataFileFacts) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from neve.model.errors import LeaseLost, TableBusy
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
+from neve.testing.consumers import MemoryConsumers
+from neve.testing.quarantine import MemoryQuarantine
 
 FINAL = {Status.FAILED: JobState.FAILED, Status.UNKNOWN: JobState.UNKNOWN}
 
@@ -23,7 +25,9 @@ class MemoryStore:
         self._jobs: dict[str, Job] = {}
         self._leases: dict[TableRef, Lease] = {}
         self._outcomes: list[Outcome] = []
-        self._leftovers: dict[TableRef, list[str]] = {}
+        self._leftovers: dict[TableRef, dict[str, str]] = {}
+        self.quarantine = MemoryQuarantine(clock)
+        self.consumers = MemoryConsumers(clock)
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
         now, held = self._clock(), self._leases.get(table)
@@ -70,11 +74,15 @@ class MemoryStore:
         ]
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
-        known = self._leftovers.setdefault(table, [])
-        known += [path for path in paths if path not in known]
+        known = self._leftovers.setdefault(table, {})
+        for path in paths:
+            known.setdefault(path, job_id)
 
     def leftovers(self, table: TableRef) -> list[str]:
-        return list(self._leftovers.get(table, []))
+        return list(self._leftovers.get(table, {}))
+
+    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+        return dict(self._leftovers.get(table, {}))
 
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
         found = [job for job in self._jobs.values() if table is None or job.table == table]

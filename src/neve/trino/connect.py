@@ -15,6 +15,7 @@ def connect(
     host: str,
     port: int = 8080,
     user: str = "neve",
+    password: str | None = None,
     catalog: str = DEFAULT_CATALOG,
     schema: str = DEFAULT_SCHEMA,
     session_properties: Mapping[str, str] | None = None,
@@ -27,6 +28,8 @@ def connect(
     `query_max_run_time` ends that wait.
     """
     properties = dict(session_properties or {})
+    if password is not None:
+        options["auth"] = _client("trino.auth").BasicAuthentication(user, password)
     return _client("trino.dbapi").connect(
         host=host,
         port=port,

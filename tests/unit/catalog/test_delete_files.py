@@ -43,7 +43,7 @@ def test_equality_deletes_are_told_apart(lake, table, survey):
 
     assert [file.path for file in facts.data_files] == ["a", "b"]
     assert facts.delete_files == (
-        DeleteFileFacts("eq", DeleteKind.EQUALITY, (0, MONDAY), 50, 5, 2, None),
+        DeleteFileFacts("eq", DeleteKind.EQUALITY, (0, MONDAY), 50, 5, 2, None, 2),
     )
 
 
@@ -61,7 +61,7 @@ def test_position_deletes_name_their_file_by_equal_bounds(lake, table, survey, f
     lake.commit(table, Manifest([position("pos", **fields)]))
 
     assert survey().delete_files == (
-        DeleteFileFacts("pos", DeleteKind.POSITION, (0, MONDAY), 50, 5, 2, referenced),
+        DeleteFileFacts("pos", DeleteKind.POSITION, (0, MONDAY), 50, 5, 2, referenced, 2),
     )
 
 
@@ -107,7 +107,9 @@ def test_deletion_vectors_share_a_file_and_name_theirs(lake, survey):
     lake.commit(table, Manifest(vectors))
 
     assert survey().delete_files == tuple(
-        DeleteFileFacts("v.puffin", DeleteKind.DELETION_VECTOR, (0, MONDAY), 90, records, 2, path)
+        DeleteFileFacts(
+            "v.puffin", DeleteKind.DELETION_VECTOR, (0, MONDAY), 90, records, 2, path, 2
+        )
         for path, records in (("a", 7), ("b", 8))
     )
 

@@ -138,8 +138,8 @@ class LocalEngine:
     def roll_back(self, table, snapshot_id):
         self._load(table).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
 
-    def write_log(self, outcome):
-        self.log.append(outcome)
+    def write_log(self, outcomes):
+        self.log += outcomes
 
 
 @pytest.fixture

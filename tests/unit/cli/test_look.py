@@ -8,6 +8,14 @@ from neve.testing.facts import MB
 from neve.testing.local_lake import FileEntry, Manifest
 
 EMPTY = Schema()
+MAIN = {
+    "name": "main",
+    "snapshot_id": 1,
+    "kind": "branch",
+    "max_age_ms": None,
+    "min_snapshots_to_keep": None,
+    "max_snapshot_age_ms": None,
+}
 pytestmark = pytest.mark.usefixtures("no_engine")
 
 
@@ -31,7 +39,7 @@ def test_tables_are_listed_with_their_figures(run_json, events):
             "total_bytes": 6 * MB,
             "records": 600,
             "snapshots": 1,
-            "refs": [{"name": "main", "snapshot_id": 1, "kind": "branch", "max_age_ms": None}],
+            "refs": [MAIN],
         }
     ]
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -155,3 +156,9 @@ def test_comparisons_are_kept_in_order(comparisons, joint):
     read = [(leaf.column, leaf.operator, leaf.value) for leaf in leaves(parse(text))]
 
     assert read == comparisons
+
+
+def test_a_negative_number_keeps_all_its_digits():
+    text = "123456789012345678901234567890123456789012345.5"
+
+    assert parse_filter(f"x = -{text}", today=TODAY).value == -1 * Fraction(text)

@@ -112,3 +112,14 @@ def test_the_histogram_counts_every_file():
     facts = table_facts([data_file(str(size), size) for size in sizes])
 
     assert [count for _, count in health_of(facts).file_size_histogram] == [2, 1, 0, 1, 0, 1]
+
+
+def test_many_snapshots_and_manifests_name_the_command_that_helps():
+    snapshots = [snapshot(number, number - 1 or None) for number in range(1, 101)]
+
+    health = health_of(table_facts(snapshots=snapshots, manifest_count=500))
+
+    assert [(f.code, f.next_step) for f in health.findings] == [
+        ("snapshots", "neve expire lake.db.events"),
+        ("manifests", "neve manifests lake.db.events"),
+    ]

@@ -14,6 +14,12 @@ NEEDS: tuple[str, ...] = ("s3", "rest")
 VERSION = "476"
 CATALOG = "iceberg"
 USER = "neve"
+# An empty table of the stack's own, to be scanned.
+PROBE = (
+    f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.stack",
+    f"CREATE TABLE IF NOT EXISTS {CATALOG}.stack.probe (id bigint)",
+    f"SELECT count(*) FROM {CATALOG}.stack.probe",
+)
 JVM = """\
 -server
 -Xmx1G
@@ -46,6 +52,9 @@ def start(stack: Stack, installed: Path) -> Launch:
     write_properties(etc / "node.properties", _node(data))
     write_properties(etc / "config.properties", _config(port, server, etc))
     write_properties(etc / "catalog" / f"{CATALOG}.properties", _catalog(stack.facts))
+    # Trino's launcher refuses to start while a process has the pid in this file, be it a zombie
+    # that nobody has asked about yet or a stranger. Our own record of the process knows better.
+    (data / "var" / "run" / "launcher.pid").unlink(missing_ok=True)
     java = find_java(at_least=24, below=None, wanted_by="Trino")
     return Launch(
         command=[str(server / "bin" / "launcher"), "run", f"--etc-dir={etc}"],
@@ -64,8 +73,9 @@ def ready(facts: Facts) -> bool:
     info = web.get_json(facts["uri"] + "/v1/info")
     if not isinstance(info, dict) or info.get("starting") is not False:
         return False
-    # Started is not yet useful: its one worker may still be unknown, or its catalog out of reach.
-    return _answers(facts, f"SHOW SCHEMAS FROM {CATALOG}")
+    # For seconds after its start, Trino does not know that its one node serves the catalog: it
+    # lists schemas, it calls the node active, and it fails every scan with NO_NODES_AVAILABLE.
+    return all(_answers(facts, statement) for statement in PROBE)
 
 
 def _answers(facts: Facts, statement: str) -> bool:
@@ -96,6 +106,8 @@ def _config(port: int, server: Path, etc: Path) -> dict[str, str]:
         "discovery.uri": f"http://{LOOPBACK}:{port}",
         "plugin.dir": str(server / "plugin"),
         "catalog.config-dir": str(etc / "catalog"),
+        # On a busy machine the one node may be late to answer itself; nobody else could take over.
+        "failure-detector.enabled": "false",
     }
 
 

@@ -85,7 +85,14 @@ class Selector:
     def _select_partition(
         self, health: PartitionHealth, files: list[DataFileFacts]
     ) -> Iterator[Candidate | Reason]:
-        if self.strategy.orders_rows:
+        if self._is_hot(health):
+            yield Reason(
+                NothingToDo.TOO_YOUNG,
+                f"Partition {health.name} was written less than "
+                f"{self.policy.hot_partition_seconds} seconds ago: it is left to its writers.",
+                health.name,
+            )
+        elif self.strategy.orders_rows:
             yield from self._to_be_ordered(health, files)
         elif self.strategy is Strategy.DELETE_FILES:
             yield from self._with_deletes(health, files)
@@ -245,6 +252,10 @@ class Selector:
     def _is_quiet(self, health: PartitionHealth) -> bool:
         age = health.seconds_since_write
         return age is None or age >= self.policy.quiet_seconds
+
+    def _is_hot(self, health: PartitionHealth) -> bool:
+        age = health.seconds_since_write
+        return age is not None and age < self.policy.hot_partition_seconds
 
     @staticmethod
     def _size(policy: Policy) -> str:

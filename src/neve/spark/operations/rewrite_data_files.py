@@ -11,7 +11,8 @@ from neve.model.plan import RewriteDataFiles
 from neve.model.policy import Strategy
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
-from neve.spark.tables import iceberg, load_table
+from neve.spark.lists import java_string_array
+from neve.spark.tables import actions, iceberg, load_table, with_properties
 
 JAVA_LONG_MAX = 2**63 - 1
 JAVA_INT_MAX = 2**31 - 1
@@ -23,18 +24,12 @@ def rewrite_data_files(
     """Run the step and commit it. What came of it is read from the table, not returned."""
     loaded = load_table(session, table)
     with engine_errors(f"Compacting table {table}"):
-        package = iceberg(session)
-        action = package.spark.actions.SparkActions.get(session._jsparkSession).rewriteDataFiles(
-            loaded
-        )
-        action = _with_layout(session, action, loaded, step)
-        expression = package.expressions.ExpressionParser.fromJson(step.filter, loaded.schema())
-        action = action.filter(expression)
+        action = _with_layout(session, actions(session).rewriteDataFiles(loaded), loaded, step)
+        parser = iceberg(session).expressions.ExpressionParser
+        action = action.filter(parser.fromJson(step.filter, loaded.schema()))
         for name, value in action_options(step).items():
             action = action.option(name, value)
-        for name, value in properties.items():
-            action = action.snapshotProperty(name, value)
-        action.execute()
+        with_properties(action, properties).execute()
 
 
 def action_options(step: RewriteDataFiles) -> dict[str, str]:
@@ -66,10 +61,5 @@ def _with_layout(session: SparkSession, action: Any, loaded: Any, step: RewriteD
             builder = builder.asc(column)
         return action.sort(builder.build())
     if step.strategy is Strategy.ZORDER:
-        gateway: Any = session.sparkContext._gateway
-        jvm: Any = session._jvm
-        columns = gateway.new_array(jvm.java.lang.String, len(step.sort_columns))
-        for index, column in enumerate(step.sort_columns):
-            columns[index] = column
-        return action.zOrder(columns)
+        return action.zOrder(java_string_array(session, step.sort_columns))
     return action.binPack()

@@ -1,0 +1,49 @@
+"""Where tables live: asked of all catalogs before files of one table may be taken for orphans."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pyiceberg.table import Table
+
+from neve.catalog.connect import Catalogs
+from neve.model.orphans import TableHome
+from neve.model.table import TableRef
+
+#: Files of a table that moved in the meantime are hours too young to be orphans.
+FRESH = timedelta(minutes=10)
+
+
+def home_of(table: TableRef, loaded: Table) -> TableHome:
+    """What the table's metadata says of its place."""
+    metadata = loaded.metadata
+    return TableHome(
+        table=table,
+        table_uuid=str(metadata.table_uuid),
+        location=metadata.location,
+        properties=dict(metadata.properties),
+        partition_fields=frozenset(
+            field.name for spec in metadata.partition_specs for field in spec.fields
+        ),
+    )
+
+
+class Homes:
+    """Every table's home; sweeping a thousand tables must not load a million."""
+
+    def __init__(self, catalogs: Catalogs) -> None:
+        self._catalogs = catalogs
+        self._known: dict[TableRef, tuple[datetime, TableHome]] = {}
+
+    def read(self, now: datetime) -> list[TableHome]:
+        """Homes of all tables that are listed now; an error for one is an error."""
+        # Several tables may be swept at once: each sweep fills a mapping of its own.
+        before = self._known
+        known: dict[TableRef, tuple[datetime, TableHome]] = {}
+        for table in self._catalogs.tables("*"):
+            found = before.get(table)
+            if found is None or now - found[0] >= FRESH:
+                found = (now, home_of(table, self._catalogs.load(table)))
+            known[table] = found
+        self._known = known
+        return [home for _, home in known.values()]

@@ -1,0 +1,96 @@
+"""`neve consumers`: who still reads old snapshots, so that expiry waits for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from neve.cli.context import ConfigOption, OutputOption, application
+from neve.cli.moments import parse_moment
+from neve.cli.output import Format, Output
+from neve.cli.render_expiry import render_consumers
+from neve.documents import to_document
+from neve.model.durations import parse_duration
+from neve.model.errors import InputError
+
+consumers_app = typer.Typer(
+    help="Readers of old snapshots that expiry waits for.", invoke_without_command=True
+)
+TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
+NameArgument = Annotated[str, typer.Argument(help="The consumer's name.")]
+
+
+@consumers_app.callback()
+def consumers(
+    context: typer.Context,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """List consumers, with where they read from and until when they count."""
+    if context.invoked_subcommand is None:
+        printer = Output(output)
+        with application(printer, config) as app:
+            found = app.store.consumers.all()
+        printer.result([to_document(item) for item in found], lambda: render_consumers(found))
+
+
+@consumers_app.command("add")
+def add(
+    name: NameArgument,
+    table: TableArgument,
+    snapshot: Annotated[int | None, typer.Option(help="It has read up to this snapshot.")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="It has read up to this moment (ISO 8601, UTC).")
+    ] = None,
+    lease: Annotated[str, typer.Option(help="How long it counts unless renewed.")] = "7d",
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Register a consumer, or move it on and renew its lease."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        if (snapshot is None) == (at is None):
+            raise InputError(
+                "Say where the consumer reads from, in one way.",
+                next_step="Give one of --snapshot ID or --at TS.",
+            )
+        if not (name.strip() and name.isprintable()):
+            raise InputError(
+                "A consumer needs a name of printable characters.",
+                next_step="Give the name of the job that reads.",
+            )
+        seconds = parse_duration(lease)
+        moment = parse_moment(at) if at is not None else None
+        ref = app.catalogs.parse(table)
+        facts = app.maintenance.surveyor.outline(ref)
+        if snapshot is not None and facts.snapshot(snapshot) is None:
+            raise InputError(
+                f"Table {ref} has no snapshot {snapshot}.",
+                next_step=f"List them: neve snapshots {ref}",
+            )
+        store = app.store.consumers
+        store.add(name, ref, snapshot_id=snapshot, at=moment, lease_seconds=seconds)
+        found = next(item for item in store.all(ref) if item.name == name)
+    printer.result(to_document(found), lambda: render_consumers([found]))
+
+
+@consumers_app.command("remove")
+def remove(
+    name: NameArgument,
+    table: TableArgument,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Forget a consumer: expiry no longer waits for it."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        ref = app.catalogs.parse(table)
+        if not app.store.consumers.remove(name, ref):
+            raise InputError(
+                f"No consumer named {name!r} reads table {ref}.",
+                next_step="List them: neve consumers",
+            )
+    document = {"name": name, "table": str(ref), "removed": True}
+    printer.result(document, escape(f"Consumer {name} of {ref} is forgotten."))

@@ -1,0 +1,75 @@
+"""`neve expire`: old snapshots go, and the files that only they reached."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
+from neve.cli.output import Format, Output
+from neve.cli.render import render_outcome
+from neve.cli.render_expiry import render_expiry
+from neve.documents import to_document
+from neve.model.durations import parse_duration
+from neve.model.expiry import MAX_KEPT, ExpiryRules
+from neve.planning.operations.expire_snapshots import describe
+from neve.service.expire import ExpireSnapshotsOperation
+from neve.service.operate import run_operation
+
+
+def expire(
+    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only look.")] = False,
+    older_than: Annotated[
+        str, typer.Option("--older-than", help="Younger snapshots stay, e.g. 7d or 36h.")
+    ] = "7d",
+    retain_last: Annotated[
+        int, typer.Option("--retain-last", min=1, help="So many of every branch stay.")
+    ] = 1,
+    keep_hourly: Annotated[
+        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many hours.")
+    ] = 0,
+    keep_daily: Annotated[
+        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many days.")
+    ] = 0,
+    keep_weekly: Annotated[
+        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many weeks.")
+    ] = 0,
+    keep_monthly: Annotated[
+        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many months.")
+    ] = 0,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Say which snapshots would go, what they free and what is lost; with --apply, let them go."""
+    printer = Output(output)
+    with application(printer, config) as app:
+        rules = ExpiryRules(
+            older_than_seconds=parse_duration(older_than),
+            retain_last=retain_last,
+            keep_hourly=keep_hourly,
+            keep_daily=keep_daily,
+            keep_weekly=keep_weekly,
+            keep_monthly=keep_monthly,
+            undo_window_seconds=app.maintenance.policy.undo_window_seconds,
+        )
+        ref = app.catalogs.parse(table)
+        operation = ExpireSnapshotsOperation(rules)
+        if apply:
+            outcome = run_operation(app.maintenance, ref, operation)
+        else:
+            facts = app.maintenance.surveyor.outline(ref)
+            step = operation.select(app.maintenance, facts)
+    if apply:
+        printer.result(to_document(outcome), lambda: render_outcome(outcome))
+        sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
+    reason = describe(step, rules)
+    document = {
+        "table": str(ref),
+        "reason": reason,
+        "freed_bytes": step.freed_bytes,
+        **to_document(step),
+    }
+    printer.result(document, lambda: render_expiry(ref, step, reason))

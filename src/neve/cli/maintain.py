@@ -1,0 +1,120 @@
+"""`neve maintain`: all operations on many tables, each where its policy asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from neve.app import App
+from neve.cli.change import matching_tables
+from neve.cli.context import (
+    EXIT_ERROR,
+    EXIT_OK,
+    ConfigOption,
+    OutputOption,
+    application,
+    errors_explained,
+)
+from neve.cli.output import Format, Output
+from neve.cli.render import table_of
+from neve.documents import to_document
+from neve.model.facts import TableFacts
+from neve.model.maintenance import TableReport
+from neve.model.policies import EffectivePolicy
+from neve.planning.policies import resolve
+from neve.service.fleet import DELETING, FleetRequest, maintain_tables
+from neve.settings import load_settings
+
+
+def maintain(
+    patterns: Annotated[
+        list[str] | None, typer.Argument(help="Tables or globs; all tables without any.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
+    ] = False,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Also expire snapshots and sweep orphans without a policy."),
+    ] = False,
+    due: Annotated[
+        bool, typer.Option("--due", help="Only tables whose schedule has come.")
+    ] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also outside of a policy's window.")] = False,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Compact, clean deletes and manifests, expire snapshots, sweep orphans: in this order.
+
+    What removes files for good runs only where a policy enables it, or with --apply.
+    """
+    printer = Output(output)
+    with errors_explained(printer):
+        settings = load_settings(config)
+    if settings.engine == "trino":
+        # The Trino client is needed here alone.
+        from neve.cli.maintain_trino import maintain_by_trino
+
+        with errors_explained(printer), printer.working():
+            good = maintain_by_trino(
+                settings.trino, patterns or [], dry_run=dry_run, printer=printer
+            )
+        sys.exit(EXIT_OK if good else EXIT_ERROR)
+    with application(printer, config) as app:
+        tables = matching_tables(app, patterns or ["*"])
+        reports = maintain_tables(
+            app.maintenance, tables, _request(app, dry_run=dry_run, apply=apply, due=due, now=now)
+        )
+    printer.result(_document(reports), lambda: _render(reports))
+    sys.exit(EXIT_OK if all(report.is_good for report in reports) else EXIT_ERROR)
+
+
+def _request(app: App, *, dry_run: bool, apply: bool, due: bool, now: bool) -> FleetRequest:
+    book = app.settings.policy_book(app.catalogs.default)
+
+    def policy_of(facts: TableFacts) -> EffectivePolicy:
+        effective = resolve(book, facts.table, facts.properties)
+        # What a policy turned off stays off: --apply speaks only where nobody spoke.
+        unsaid = [
+            operation
+            for operation in DELETING
+            if effective.setting(f"{operation}.enabled").source == "default"
+        ]
+        if not apply or not unsaid:
+            return effective
+        overrides: dict[str, object] = {f"{operation}.enabled": True for operation in unsaid}
+        return resolve(book, facts.table, facts.properties, overrides)
+
+    return FleetRequest(
+        resolve=policy_of,
+        dry_run=dry_run,
+        only_due=due,
+        any_time=now,
+        parallel_tables=app.settings.maintain.parallel_tables,
+    )
+
+
+def _document(reports: Sequence[TableReport]) -> dict[str, Any]:
+    return {"engine": "spark", "tables": [to_document(report) for report in reports]}
+
+
+def _render(reports: Sequence[TableReport]) -> RenderableType:
+    lines: list[RenderableType] = []
+    for report in reports:
+        lines.append(f"[bold]{escape(str(report.table))}[/]")
+        if report.skipped:
+            lines.append(f"  [dim]{escape(report.skipped)}[/]")
+        if report.problem:
+            next_step = f" → {report.next_step}" if report.next_step else ""
+            lines.append(f"  [red]{escape(report.problem + next_step)}[/]")
+        if report.operations:
+            rows = [(f"  {r.operation}", str(r.status), r.reason) for r in report.operations]
+            lines.append(table_of(("  operation", "status", "what happened"), rows))
+        if report.log_problem:
+            lines.append(f"  [yellow]not logged: {escape(report.log_problem)}[/]")
+    return Group(*lines)

@@ -1,0 +1,132 @@
+"""Expiry, snapshots and consumers for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from neve.cli.render import MAX_ROWS, table_of
+from neve.model.durations import format_duration
+from neve.model.expiry import Consumer, ExpireSnapshots, FileKind
+from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
+from neve.model.sizes import format_size
+from neve.model.table import TableRef
+
+NOTHING = "–"
+
+
+def moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def render_expiry(table: TableRef, step: ExpireSnapshots, reason: str) -> RenderableType:
+    lines: list[RenderableType] = [f"[bold]{escape(str(table))}[/]  {escape(reason)}"]
+    if step.expired:
+        rows = [(str(s.snapshot_id), moment(s.committed_at), s.operation) for s in step.expired]
+        lines += _table(("expires", "committed", "operation"), rows)
+        lines.append(_freed(step))
+    if step.kept:
+        rows = [(str(k.snapshot_id), moment(k.committed_at), k.reason) for k in step.kept]
+        lines += _table(("stays although old", "committed", "because"), rows)
+    lines += [f"tag {escape(tag.name)} → {tag.snapshot_id}" for tag in step.tags]
+    lines += [
+        f"{ref.kind} {escape(ref.name)} is dropped: {escape(ref.reason)}"
+        for ref in step.dropped_refs
+    ]
+    lines += [f"[yellow]{escape(text)}[/]" for text in (*step.time_travel, *step.notes)]
+    if not step.is_empty:
+        lines.append("[dim]Nothing was changed: add --apply to do it.[/]")
+    return Group(*lines)
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[RenderableType]:
+    lines: list[RenderableType] = [table_of(headers, rows[:MAX_ROWS])]
+    if len(rows) > MAX_ROWS:
+        lines.append(f"… and {len(rows) - MAX_ROWS:,} more: -o json lists all")
+    return lines
+
+
+def _freed(step: ExpireSnapshots) -> RenderableType:
+    files, sizes = Counter[FileKind](), Counter[FileKind]()
+    for file in step.freed:
+        files[file.kind] += 1
+        sizes[file.kind] += file.size_bytes
+    rows = [
+        (kind.replace("_", " "), f"{files[kind]:,}", format_size(sizes[kind])) for kind in FileKind
+    ]
+    total = ("all", f"{len(step.freed):,}", format_size(step.freed_bytes))
+    return table_of(("freed", "files", "size"), [*rows, total])
+
+
+def render_snapshots(facts: TableFacts, now: datetime) -> RenderableType:
+    names: dict[int, list[str]] = {}
+    for ref in facts.refs:
+        names.setdefault(ref.snapshot_id, []).append(ref.name)
+    snapshots = sorted(
+        facts.snapshots, key=lambda item: (item.committed_at, item.snapshot_id), reverse=True
+    )
+    rows = [_snapshot_row(facts, snapshot, names) for snapshot in snapshots]
+    headers = ("snapshot", "", "committed", "operation", "added", "removed", "records")
+    count = f"[bold]{escape(str(facts.table))}[/]  {len(rows):,} snapshots"
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in facts.snapshots}
+    refs = [_ref_row(ref, by_id, now) for ref in facts.refs]
+    lines = [count, *_table((*headers, "job", "refs"), rows)]
+    if refs:
+        columns = ("ref", "kind", "snapshot", "age", "dropped after", "keeps", "for")
+        lines += _table(columns, refs)
+    return Group(*lines)
+
+
+def _snapshot_row(
+    facts: TableFacts, snapshot: SnapshotFacts, names: dict[int, list[str]]
+) -> tuple[str, ...]:
+    told = snapshot.summary
+    return (
+        str(snapshot.snapshot_id),
+        "current" if snapshot.snapshot_id == facts.snapshot_id else "",
+        moment(snapshot.committed_at),
+        snapshot.operation,
+        told.get("added-data-files", NOTHING),
+        told.get("deleted-data-files", NOTHING),
+        told.get("total-records", NOTHING),
+        snapshot.job_id or "",
+        ", ".join(names.get(snapshot.snapshot_id, ())),
+    )
+
+
+def _ref_row(ref: RefFacts, by_id: dict[int, SnapshotFacts], now: datetime) -> tuple[str, ...]:
+    snapshot = by_id.get(ref.snapshot_id)
+    age = (now - snapshot.committed_at).total_seconds() if snapshot else None
+    return (
+        ref.name,
+        ref.kind,
+        str(ref.snapshot_id),
+        NOTHING if age is None else format_duration(age),
+        _span(ref.max_age_ms),
+        NOTHING if ref.min_snapshots_to_keep is None else str(ref.min_snapshots_to_keep),
+        _span(ref.max_snapshot_age_ms),
+    )
+
+
+def _span(milliseconds: int | None) -> str:
+    return NOTHING if milliseconds is None else format_duration(milliseconds / 1000)
+
+
+def render_consumers(consumers: Sequence[Consumer]) -> RenderableType:
+    if not consumers:
+        return "No consumers are registered."
+    rows = [
+        (
+            consumer.name,
+            str(consumer.table),
+            str(consumer.snapshot_id) if consumer.at is None else moment(consumer.at),
+            moment(consumer.leased_until),
+            "live" if consumer.is_live else "lapsed",
+        )
+        for consumer in consumers
+    ]
+    return table_of(("consumer", "table", "reads from", "lease until", ""), rows)

@@ -1,0 +1,45 @@
+"""Operations with figures before and after, for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from neve.cli.render import table_of
+from neve.model.operation import OperationPlan
+from neve.model.outcome import Outcome
+from neve.model.sizes import format_size
+
+
+def render_operation_plan(plan: OperationPlan[Any]) -> RenderableType:
+    verb = "nothing to do" if plan.is_empty else "would run"
+    head = f"[bold]{escape(str(plan.table))}[/]  {plan.operation}: {verb}."
+    return f"{head} [dim]{escape(plan.reason)}[/]"
+
+
+def render_operation_outcome(outcome: Outcome) -> RenderableType:
+    colour = "green" if outcome.status.is_good else "red"
+    lines: list[RenderableType] = [
+        f"[{colour}]{outcome.status}[/]  [bold]{escape(str(outcome.table))}[/]  "
+        f"{outcome.operation}: {escape(outcome.reason)}"
+    ]
+    rows = [
+        (name.replace("_", " "), _figure(name, before), _figure(name, after))
+        for name, before in outcome.figures_before.items()
+        if before != (after := outcome.figures_after.get(name, 0))
+    ]
+    if rows:
+        lines.append(table_of(("", "before", "after"), rows))
+    undo = (
+        f", undo: neve rollback {escape(str(outcome.table))} --job {outcome.job_id}"
+        if outcome.snapshot_after != outcome.snapshot_before
+        else ""
+    )
+    lines.append(f"[dim]job {outcome.job_id}, {outcome.seconds:.1f} s{undo}[/]")
+    return Group(*lines)
+
+
+def _figure(name: str, value: int) -> str:
+    return format_size(value) if name.endswith("_bytes") else f"{value:,}"

@@ -1,0 +1,57 @@
+"""What came of maintaining a table: a report for each operation, whether or not it ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from neve.model.operation import Operation
+from neve.model.outcome import Outcome
+from neve.model.table import TableRef
+
+
+class ReportStatus(StrEnum):
+    """How an operation ended, or why it did not begin."""
+
+    SUCCEEDED = "succeeded"
+    NOTHING_TO_DO = "nothing_to_do"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    #: A dry run found work.
+    PLANNED = "planned"
+    #: It is not enabled, or the budget is used up.
+    SKIPPED = "skipped"
+
+    @property
+    def is_bad(self) -> bool:
+        return self in (ReportStatus.FAILED, ReportStatus.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationReport:
+    """One operation on one table."""
+
+    operation: Operation
+    status: ReportStatus
+    reason: str
+    next_step: str | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """All operations on one table, or why it was not looked at."""
+
+    table: TableRef
+    operations: tuple[OperationReport, ...]
+    #: Why the table was left alone as a whole.
+    skipped: str | None = None
+    #: What is wrong with the table or its policy.
+    problem: str | None = None
+    next_step: str | None = None
+    #: Why the maintenance log has no rows about it.
+    log_problem: str | None = None
+
+    @property
+    def is_good(self) -> bool:
+        return self.problem is None and not any(r.status.is_bad for r in self.operations)

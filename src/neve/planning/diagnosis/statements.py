@@ -1,0 +1,41 @@
+"""Statements of Spark SQL that a person may run, with every name and text quoted."""
+
+from __future__ import annotations
+
+from neve.model.table import TableRef
+
+
+def sql_name(*parts: str) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def sql_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def full_name(table: TableRef) -> str:
+    return sql_name(table.catalog, *table.namespace, table.name)
+
+
+def register_table(table: TableRef, metadata_file: str) -> str:
+    return (
+        f"CALL {sql_name(table.catalog)}.system.register_table("
+        f"table => {sql_text(sql_name(*table.namespace, table.name))}, "
+        f"metadata_file => {sql_text(metadata_file)})"
+    )
+
+
+def set_current_snapshot(table: TableRef, snapshot_id: int) -> str:
+    return (
+        f"CALL {sql_name(table.catalog)}.system.set_current_snapshot("
+        f"table => {sql_text(sql_name(*table.namespace, table.name))}, "
+        f"snapshot_id => {snapshot_id})"
+    )
+
+
+def rewrite_position_deletes(table: TableRef) -> str:
+    return (
+        f"CALL {sql_name(table.catalog)}.system.rewrite_position_delete_files("
+        f"table => {sql_text(sql_name(*table.namespace, table.name))})"
+    )

@@ -1,0 +1,33 @@
+"""What an operation intends, for the table as it was surveyed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeVar
+
+from neve.model.facts import OPERATION_PROPERTY, TableFacts
+from neve.model.operation import Operation, OperationPlan
+
+Step = TypeVar("Step")
+
+
+def intend(
+    operation: Operation, facts: TableFacts, now: datetime, step: Step | None, reason: str
+) -> OperationPlan[Step]:
+    """A plan for the surveyed snapshot; without a step the reason says why there is none."""
+    return OperationPlan(
+        operation, facts.table, facts.table_uuid, facts.snapshot_id, now, step, reason
+    )
+
+
+def snapshots_made_by(operation: Operation, facts: TableFacts) -> frozenset[int]:
+    """Snapshots that earlier runs of the operation committed, as far as the log still has them."""
+    return frozenset(
+        s.snapshot_id for s in facts.snapshots if s.summary.get(OPERATION_PROPERTY) == operation
+    )
+
+
+def size_property(facts: TableFacts, name: str, default_bytes: int) -> int:
+    """A size among the table's properties; what is no size counts as not set."""
+    text = facts.properties.get(name, "")
+    return int(text) if text.isdecimal() and int(text) > 0 else default_bytes

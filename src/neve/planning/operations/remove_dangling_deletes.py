@@ -1,0 +1,33 @@
+"""When delete files are dropped: no data file needs them any more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from neve.model.facts import TableFacts
+from neve.model.operation import Operation, OperationPlan
+from neve.model.steps import RemoveDanglingDeletes
+from neve.planning.deletes import dangling_deletes
+from neve.planning.operations.intent import intend
+
+
+def plan_remove_dangling_deletes(
+    facts: TableFacts, now: datetime
+) -> OperationPlan[RemoveDanglingDeletes]:
+    """Find the delete files that apply to no live data file."""
+    dangling = dangling_deletes(facts.delete_files, facts.data_files, facts.specs)
+    count = len(facts.delete_files)
+    if not dangling:
+        reason = (
+            f"All of its {count} delete files apply to a data file."
+            if count
+            else "The table has no delete files."
+        )
+        return intend(Operation.REMOVE_DANGLING_DELETES, facts, now, None, reason)
+    return intend(
+        Operation.REMOVE_DANGLING_DELETES,
+        facts,
+        now,
+        RemoveDanglingDeletes(tuple(dict.fromkeys(delete.path for delete in dangling))),
+        f"{len(dangling)} of {count} delete files apply to no data file.",
+    )

@@ -1,0 +1,108 @@
+"""When a table's turn comes: cron schedules and windows, by the clock of a time zone.
+
+A schedule that fires outside of the window stays due until the window opens. Where clocks are
+changed, a time that does not exist counts as the first moment after the gap, and one that exists
+twice as its first occurrence.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from neve.model.errors import InputError
+from neve.model.policies import Window
+
+MINUTE = timedelta(minutes=1)
+#: A window opens within a week, and one opening may fall into a gap of the clock.
+DAYS_TO_LOOK = 15
+
+
+def check_cron(schedule: str) -> None:
+    """Raise InputError where the text is not a schedule of five fields that ever comes."""
+    if len(schedule.split()) != 5:
+        raise InputError(
+            f"{schedule!r} is not a schedule: cron has five fields.",
+            next_step="Write minute, hour, day, month and weekday, for example 0 3 * * *.",
+        )
+    next_fire(schedule, "UTC", datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def next_fire(schedule: str, timezone: str, after: datetime) -> datetime:
+    """The first moment after the given one at which the schedule fires."""
+    # Most commands need neither.
+    from zoneinfo import ZoneInfo
+
+    from cronsim import CronSim, CronSimError
+
+    zone = UTC if timezone == "UTC" else ZoneInfo(timezone)
+    try:
+        return next(CronSim(schedule, after.astimezone(zone))).astimezone(UTC)
+    except CronSimError as error:
+        raise InputError(
+            f"{schedule!r} is not a schedule: {str(error).lower()}.",
+            next_step="Write minute, hour, day, month and weekday, for example 0 3 * * *.",
+        ) from error
+    except StopIteration:
+        raise InputError(f"The schedule {schedule!r} never comes.") from None
+
+
+def is_due(
+    schedule: str | None, last_run: datetime | None, now: datetime, timezone: str = "UTC"
+) -> bool:
+    """Whether the schedule has fired since the last run; what never ran is due at once."""
+    if schedule is None or last_run is None:
+        return True
+    return next_fire(schedule, timezone, last_run) <= now
+
+
+def in_window(window: Window | None, now: datetime) -> bool:
+    """Whether work may begin now; a window past midnight belongs to the day on which it opened."""
+    if window is None:
+        return True
+    from zoneinfo import ZoneInfo
+
+    local = now.astimezone(ZoneInfo(window.timezone))
+    clock, today = local.time(), local.weekday()
+    if window.start < window.end:
+        return _opens(window, today) and window.start <= clock < window.end
+    if clock >= window.start:
+        return _opens(window, today)
+    return clock < window.end and _opens(window, (today - 1) % 7)
+
+
+def _opens(window: Window, weekday: int) -> bool:
+    return not window.days or weekday in window.days
+
+
+def next_opening(window: Window | None, now: datetime) -> datetime:
+    """The first moment from now on at which the window is open."""
+    if window is None or in_window(window, now):
+        return now
+    from zoneinfo import ZoneInfo
+
+    zone = ZoneInfo(window.timezone)
+    today = now.astimezone(zone).date()
+    for day in range(DAYS_TO_LOOK):
+        start = datetime.combine(today + timedelta(days=day), window.start, zone)
+        opened = start.astimezone(UTC)
+        # In a gap of the clock, the second reading comes first: the gap ends between the two.
+        moment = min(opened, start.replace(fold=1).astimezone(UTC))
+        while moment <= opened:
+            if moment >= now and in_window(window, moment):
+                return moment
+            moment += MINUTE
+    raise InputError("The window never opens.", next_step="Check its days, start and end.")
+
+
+def next_run(
+    schedule: str | None,
+    window: Window | None,
+    last_run: datetime | None,
+    now: datetime,
+    timezone: str = "UTC",
+) -> datetime:
+    """The first moment from now on at which the table's turn has come and the window is open."""
+    due = now
+    if schedule is not None and not is_due(schedule, last_run, now, timezone):
+        due = next_fire(schedule, timezone, now)
+    return next_opening(window, due).astimezone(UTC)

@@ -1,0 +1,170 @@
+"""Expire snapshots: tags first, then commits of metadata, and files only after a look at the table.
+
+A file is deleted where three agree: it was reached by expired snapshots alone before, a fresh walk
+over all snapshots does not reach it now, and neither do the engine's own metadata tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from neve.model.errors import ExecutionError, JobRefused
+from neve.model.expiry import ChangeRefs, ExpireSnapshots, ExpiryRules, RemoveSnapshots
+from neve.model.facts import TableFacts
+from neve.model.operation import Operation, OperationPlan
+from neve.model.sizes import format_size
+from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
+from neve.planning.operations.intent import intend
+from neve.service.lease import HeldLease
+from neve.service.world import World
+
+#: Snapshots of one commit: metadata is written anew with each, and the lease is looked at before.
+SNAPSHOTS_PER_COMMIT = 5_000
+#: Files of one deletion, between two looks at the lease.
+FILES_PER_DELETION = 10_000
+
+
+@dataclass(frozen=True)
+class ExpireSnapshotsOperation:
+    """Snapshots that no rule keeps are removed, and then the files that only they reached."""
+
+    operation: ClassVar[Operation] = Operation.EXPIRE_SNAPSHOTS
+    #: What is gone is gone.
+    undo_window_seconds: ClassVar[int | None] = None
+    rules: ExpiryRules = field(default_factory=ExpiryRules)
+    snapshots_per_commit: int = SNAPSHOTS_PER_COMMIT
+
+    def plan(self, world: World, facts: TableFacts) -> OperationPlan[ExpireSnapshots]:
+        now = world.clock()
+        if refusal := why_refused(facts):
+            return intend(self.operation, facts, now, None, refusal)
+        step = self.select(world, facts)
+        reason = describe(step, self.rules)
+        return intend(self.operation, facts, now, None if step.is_empty else step, reason)
+
+    def select(self, world: World, facts: TableFacts) -> ExpireSnapshots:
+        """What goes and what stays, with the reasons even where nothing goes."""
+        if refusal := why_refused(facts):
+            raise JobRefused(refusal, next_step="Set gc.enabled to true if its files are its own.")
+        consumers = world.store.consumers.live(facts.table)
+        step = plan_expiry(facts, self.rules, consumers, world.clock())
+        if not step.expired:
+            return step
+        gone = [snapshot.snapshot_id for snapshot in step.expired]
+        return replace(step, freed=world.surveyor.freed_files(facts.table, gone))
+
+    def execute(
+        self,
+        world: World,
+        plan: OperationPlan[ExpireSnapshots],
+        held: HeldLease,
+        properties: Mapping[str, str],
+    ) -> dict[str, int]:
+        step, table = plan.step, plan.table
+        assert step is not None
+        if step.tags or step.dropped_refs:
+            held.check()
+            change = ChangeRefs(step.tags, step.dropped_refs)
+            world.engine.execute(table, change, properties, world.say)
+        gone = [snapshot.snapshot_id for snapshot in step.expired]
+        world.say(f"Expiring {len(gone):,} snapshots of {table} …")
+        for start in range(0, len(gone), self.snapshots_per_commit):
+            chunk = tuple(gone[start : start + self.snapshots_per_commit])
+            held.check()
+            remove = RemoveSnapshots(chunk, step.refs_afterwards)
+            world.engine.execute(table, remove, properties, world.say)
+            world.say.progress(start + len(chunk), len(gone))
+        return _delete_freed(world, plan, held) if step.freed else {}
+
+    def figures(self, facts: TableFacts) -> dict[str, int]:
+        return {"snapshots": len(facts.snapshots), "refs": len(facts.refs)}
+
+    def check(
+        self,
+        world: World,
+        plan: OperationPlan[ExpireSnapshots],
+        before: TableFacts,
+        after: TableFacts,
+    ) -> str | None:
+        """More must not be gone than was planned."""
+        assert plan.step is not None
+        planned = {snapshot.snapshot_id for snapshot in plan.step.expired}
+        stays = {s.snapshot_id for s in before.snapshots} - planned
+        missing = stays - {s.snapshot_id for s in after.snapshots}
+        if missing:
+            return (
+                f"{len(missing)} snapshots are gone that were to stay, {min(missing)} among them: "
+                "somebody else expired snapshots at the same time."
+            )
+        return None
+
+    def has_landed(
+        self, plan: OperationPlan[ExpireSnapshots], job_id: str, after: TableFacts
+    ) -> bool:
+        step = plan.step
+        assert step is not None
+        left = {snapshot.snapshot_id for snapshot in after.snapshots}
+        refs = {ref.name: ref.snapshot_id for ref in after.refs}
+        return (
+            left.isdisjoint(snapshot.snapshot_id for snapshot in step.expired)
+            and all(refs.get(tag.name) == tag.snapshot_id for tag in step.tags)
+            and all(refs.get(ref.name) != ref.snapshot_id for ref in step.dropped_refs)
+        )
+
+    def sentence(
+        self,
+        plan: OperationPlan[ExpireSnapshots],
+        before: Mapping[str, int],
+        after: Mapping[str, int],
+    ) -> str:
+        assert plan.step is not None
+        files, size = after.get("files_freed", 0), after.get("bytes_freed", 0)
+        parts = [
+            f"{len(plan.step.expired):,} snapshots expired, "
+            f"{files:,} files of {format_size(size)} were deleted."
+        ]
+        if plan.step.tags or plan.step.dropped_refs:
+            parts.append(
+                f"{len(plan.step.tags)} tags were set, {len(plan.step.dropped_refs)} dropped."
+            )
+        if left := after.get("files_left", 0):
+            parts.append(f"{left:,} files could not be deleted and are left to the next sweep.")
+        if spared := after.get("files_spared", 0):
+            parts.append(f"{spared:,} files are reached again and stay.")
+        return " ".join(parts)
+
+
+def _delete_freed(
+    world: World, plan: OperationPlan[ExpireSnapshots], held: HeldLease
+) -> dict[str, int]:
+    """Delete what nothing reaches any more; tells what is gone by looking."""
+    step, table = plan.step, plan.table
+    assert step is not None
+    reached = world.surveyor.reachable(table)
+    left = reached.snapshot_ids.intersection(s.snapshot_id for s in step.expired)
+    if left or reached.table_uuid != plan.table_uuid:
+        raise ExecutionError(
+            f"{len(left)} snapshots of table {table} that were expired are still there, "
+            "so no file was deleted.",
+            next_step="Run the command again: it plans anew.",
+        )
+    sizes = {file.path: file.size_bytes for file in step.freed if file.path not in reached.paths}
+    agreed = world.engine.unreachable(table, list(sizes))
+    world.say(f"Deleting {len(agreed):,} files of {table} …")
+    for start in range(0, len(agreed), FILES_PER_DELETION):
+        held.check()
+        batch = agreed[start : start + FILES_PER_DELETION]
+        world.engine.delete_files(table, batch)
+        world.say.progress(start + len(batch), len(agreed))
+    present = world.surveyor.present_files(table, agreed)
+    if present:
+        world.store.add_leftovers(held.lease.job_id, table, present)
+    gone = set(agreed) - set(present)
+    return {
+        "files_freed": len(gone),
+        "bytes_freed": sum(sizes[path] for path in gone),
+        "files_left": len(present),
+        "files_spared": len(step.freed) - len(agreed),
+    }

@@ -1,0 +1,222 @@
+"""Maintain many tables: every operation in its order, every failure where it belongs.
+
+One operation's failure is recorded and the next one runs; one table's failure leaves the others
+alone. What there is nothing to do for is not claimed and not run: planning reads metadata only.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from neve.model.errors import NeveError
+from neve.model.facts import TableFacts
+from neve.model.maintenance import OperationReport, ReportStatus, TableReport
+from neve.model.operation import Operation
+from neve.model.outcome import CompactionStats, Outcome, Status
+from neve.model.policies import EffectivePolicy
+from neve.model.table import TableRef
+from neve.planning.schedule import in_window, is_due
+from neve.service.maintain import Maintenance
+from neve.service.runners import Runner, runners_of
+
+#: Operations that remove something for good run only where somebody asked for it.
+DELETING = frozenset({Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHAN_FILES})
+
+
+#: After these the table may be another one than was surveyed.
+CHANGES = frozenset({ReportStatus.SUCCEEDED, ReportStatus.FAILED, ReportStatus.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRequest:
+    """What was asked for all tables together."""
+
+    #: Says what a table's policy is.
+    resolve: Callable[[TableFacts], EffectivePolicy]
+    dry_run: bool = False
+    #: Only tables whose schedule has come.
+    only_due: bool = False
+    #: Also outside of the policies' windows.
+    any_time: bool = False
+    parallel_tables: int = 4
+
+
+def maintain_tables(
+    world: Maintenance, tables: Sequence[TableRef], request: FleetRequest
+) -> list[TableReport]:
+    """Maintain the tables, some of them at the same time, and write one log for all."""
+    quiet = replace(world, say=_Quiet())
+    reports: dict[TableRef, TableReport] = {}
+    world.say(f"Maintaining {len(tables)} tables …")
+    with ThreadPoolExecutor(request.parallel_tables, "neve-table") as pool:
+        futures = {pool.submit(_maintain_table, quiet, t, request): t for t in tables}
+        for done, future in enumerate(as_completed(futures), 1):
+            reports[futures[future]] = future.result()
+            world.say.progress(done, len(tables))
+    ordered = [reports[table] for table in tables]
+    return ordered if request.dry_run else _record(world, ordered)
+
+
+def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
+    try:
+        facts = world.surveyor.survey(table)
+        policy = request.resolve(facts)
+        if skipped := _not_now(world, policy, request):
+            return TableReport(table, (), skipped=skipped)
+    except NeveError as error:
+        # Its own trouble: a catalog, metadata or a policy that cannot be read.
+        return TableReport(table, (), problem=error.message, next_step=error.next_step)
+    started = time.monotonic()
+    reports = []
+    for operation, runner in runners_of(policy).items():
+        report = _one(world, facts, policy, operation, runner, request, started)
+        reports.append(_with_failure(world, facts, report))
+        if report.status in CHANGES:
+            try:
+                facts = world.surveyor.survey(table)
+            except NeveError as error:
+                problem = error.message
+                return TableReport(
+                    table, tuple(reports), problem=problem, next_step=error.next_step
+                )
+    return TableReport(table, tuple(reports))
+
+
+def _one(
+    world: Maintenance,
+    facts: TableFacts,
+    policy: EffectivePolicy,
+    operation: Operation,
+    runner: Runner,
+    request: FleetRequest,
+    started: float,
+) -> OperationReport:
+    if not policy.enables(operation):
+        return _not_enabled(policy, operation)
+    if _is_over(policy, started):
+        return OperationReport(operation, ReportStatus.SKIPPED, "The time budget is used up.")
+    try:
+        return _planned_or_run(world, facts, operation, runner, dry_run=request.dry_run)
+    except NeveError as error:
+        return OperationReport(
+            operation, ReportStatus.FAILED, error.message, next_step=error.next_step
+        )
+
+
+def _planned_or_run(
+    world: Maintenance, facts: TableFacts, operation: Operation, runner: Runner, *, dry_run: bool
+) -> OperationReport:
+    started_at = world.clock()
+    preview = runner.preview(world, facts)
+    if preview.is_empty:
+        reason, status = preview.reason, Status.NOTHING_TO_DO
+        outcome = _still(world, facts, operation, status, reason, started_at)
+        return OperationReport(operation, ReportStatus.NOTHING_TO_DO, reason, outcome=outcome)
+    if dry_run:
+        return OperationReport(operation, ReportStatus.PLANNED, preview.reason)
+    outcome = runner.run(world, facts.table)
+    return OperationReport(
+        operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
+    )
+
+
+def _not_now(world: Maintenance, policy: EffectivePolicy, request: FleetRequest) -> str | None:
+    now = world.clock()
+    if not policy.is_enabled:
+        source = policy.setting("enabled").source
+        return f"Maintenance of this table is turned off ({source})."
+    if not request.any_time and not in_window(policy.window, now):
+        return "The policy's window is closed now; --now goes on all the same."
+    if request.only_due:
+        jobs = world.store.jobs(policy.table, 1)
+        last_run = jobs[0].created_at if jobs else None
+        if policy.schedule is None or not is_due(policy.schedule, last_run, now, policy.timezone):
+            return "Its schedule has not come yet."
+    return None
+
+
+def _is_over(policy: EffectivePolicy, started: float) -> bool:
+    limit = policy.budget.max_seconds
+    return limit is not None and time.monotonic() - started >= limit
+
+
+def _not_enabled(policy: EffectivePolicy, operation: Operation) -> OperationReport:
+    source = policy.setting(f"{operation}.enabled").source
+    reason = f"It is not enabled ({source})."
+    if operation in DELETING and source == "default":
+        reason = "It removes files for good, so it runs where a policy enables it, or with --apply."
+    return OperationReport(operation, ReportStatus.SKIPPED, reason)
+
+
+def _with_failure(
+    world: Maintenance, facts: TableFacts, report: OperationReport
+) -> OperationReport:
+    """A failure that came without an outcome gets one, so that the log shows it, too."""
+    if report.status is not ReportStatus.FAILED or report.outcome is not None:
+        return report
+    now = world.clock()
+    outcome = _still(world, facts, report.operation, Status.FAILED, report.reason, now)
+    return replace(report, outcome=outcome)
+
+
+def _still(
+    world: Maintenance,
+    facts: TableFacts,
+    operation: Operation,
+    status: Status,
+    reason: str,
+    started_at: datetime,
+) -> Outcome:
+    files, snapshots = len(facts.data_files), len(facts.snapshots)
+    return Outcome(
+        job_id=str(uuid.uuid4()),
+        table=facts.table,
+        operation=str(operation),
+        status=status,
+        reason=reason,
+        started_at=started_at,
+        finished_at=world.clock(),
+        stats=CompactionStats(
+            files_before=files,
+            files_after=files,
+            bytes_before=facts.total_bytes,
+            bytes_after=facts.total_bytes,
+        ),
+        snapshot_before=facts.snapshot_id,
+        snapshot_after=facts.snapshot_id,
+        snapshots_before=snapshots,
+        snapshots_after=snapshots,
+    )
+
+
+def _record(world: Maintenance, reports: list[TableReport]) -> list[TableReport]:
+    """One commit for each log table; trouble with the log is said, not raised."""
+    world.say("Writing the maintenance log …")
+    outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]
+    troubles: dict[tuple[str, tuple[str, ...]], str] = {}
+    places = dict.fromkeys((o.table.catalog, o.table.namespace) for o in outcomes)
+    for place in places:
+        members = [o for o in outcomes if (o.table.catalog, o.table.namespace) == place]
+        try:
+            world.engine.write_log(members)
+        except NeveError as error:
+            troubles[place] = error.message
+    return [
+        replace(report, log_problem=troubles.get((report.table.catalog, report.table.namespace)))
+        for report in reports
+    ]
+
+
+class _Quiet:
+    """Many tables at once would talk over each other."""
+
+    def __call__(self, message: str) -> None:
+        pass
+
+    def progress(self, done: int, total: int) -> None:
+        pass

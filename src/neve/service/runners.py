@@ -1,0 +1,101 @@
+"""Operations as a policy wants them, each with a preview and a way to run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from neve.model.facts import TableFacts
+from neve.model.operation import Operation
+from neve.model.orphans import OrphanRules
+from neve.model.outcome import Outcome
+from neve.model.policies import EffectivePolicy
+from neve.model.table import TableRef
+from neve.planning.effective_policy import plan_request
+from neve.service.expire import ExpireSnapshotsOperation
+from neve.service.maintain import Maintenance
+from neve.service.operate import TableOperation, run_operation
+from neve.service.orphans import sweep_orphans
+from neve.service.upkeep import upkeep_of
+
+
+class Preview(Protocol):
+    """What a plan tells whoever goes through many: is there work, and what or why not."""
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+class Runner(Protocol):
+    """One operation on one table, by its policy."""
+
+    def preview(self, world: Maintenance, facts: TableFacts) -> Preview: ...
+
+    def run(self, world: Maintenance, table: TableRef) -> Outcome: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Rewrites data files; its plans have their own kind."""
+
+    policy: EffectivePolicy
+
+    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+        where = self.policy.rewrite_data_files.where
+        if where is not None:
+            facts = world.surveyor.survey(facts.table, where=where)
+        return world.plan_from(facts, plan_request(self.policy), self.policy.compaction)
+
+    def run(self, world: Maintenance, table: TableRef) -> Outcome:
+        return world.compact(
+            table,
+            plan_request(self.policy),
+            where=self.policy.rewrite_data_files.where,
+            policy=self.policy.compaction,
+            log=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OnTable:
+    """An operation that commits to its table, or computes something about it."""
+
+    of: TableOperation
+
+    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+        return self.of.plan(world, facts)
+
+    def run(self, world: Maintenance, table: TableRef) -> Outcome:
+        return run_operation(world, table, self.of, log=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Orphans: whether there are any is only known after listing the files."""
+
+    rules: OrphanRules
+
+    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+        return _WillLook("Files are listed, and orphans go into quarantine.")
+
+    def run(self, world: Maintenance, table: TableRef) -> Outcome:
+        return sweep_orphans(world, table, self.rules, log=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _WillLook:
+    reason: str
+    is_empty: bool = False
+
+
+def runners_of(policy: EffectivePolicy) -> dict[Operation, Runner]:
+    """Every operation, in the order in which they are run."""
+    return {
+        Operation.REWRITE_DATA_FILES: Compaction(policy),
+        **{name: OnTable(operation) for name, operation in upkeep_of(policy).items()},
+        Operation.EXPIRE_SNAPSHOTS: OnTable(ExpireSnapshotsOperation(policy.expire_snapshots)),
+        Operation.REMOVE_ORPHAN_FILES: Sweep(policy.remove_orphan_files),
+    }

@@ -1,0 +1,156 @@
+"""One sweep of a table: list, compare, ask the engine, and apply every guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from neve.model.errors import JobRefused
+from neve.model.facts import EPOCH
+from neve.model.job import Job
+from neve.model.orphans import (
+    FileTotals,
+    Keep,
+    ListedFile,
+    Listing,
+    Orphan,
+    OrphanRules,
+    QuarantineEntry,
+    QuarantineState,
+    Sweep,
+    SweepReport,
+    TableHome,
+)
+from neve.model.table import TableRef
+from neve.planning.locations import path_of
+from neve.planning.operations import remove_orphan_files as guards
+from neve.service.world import World
+
+OPEN_STATES = tuple(state for state in QuarantineState if state.is_open)
+NEXT_STEP = "Nothing was changed."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One sweep: what it saw, and what it means for entries of the quarantine."""
+
+    sweeper: Sweeper
+    sweep: Sweep
+    report: SweepReport
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    world: World
+    table: TableRef
+    rules: OrphanRules
+    job_id: str
+
+    def look(self) -> Found:
+        """List, compare, ask the engine, and apply every guard."""
+        world, home = self.world, self.world.surveyor.home(self.table)
+        now = world.clock()
+        others = [other for other in world.surveyor.homes() if other.table != self.table]
+        roots, not_listed = guards.roots_of(home)
+        refuse_if(guards.gc_refusal(home))
+        refuse_if(guards.overlap_refusal(home, roots, others))
+        limit, why = guards.cutoff(now, self.rules, self._unfinished())
+        listing = Listing(
+            roots=roots,
+            foreign=guards.foreign_locations(roots, others),
+            partition_fields=home.partition_fields,
+            cutoff_ms=_milliseconds(limit),
+            now_ms=_milliseconds(now),
+        )
+        world.say(f"Listing files of {self.table} …")
+        sweep = world.engine.sweep(
+            self.table,
+            listing,
+            lambda: world.surveyor.reachable(self.table),
+            [entry.orphan.path for entry in self._entries(home, OPEN_STATES)],
+            world.say,
+        )
+        refuse_if(guards.changed_home_refusal(home, sweep))
+        refuse_if(guards.nothing_reached_refusal(sweep))
+        refuse_if(guards.elsewhere_refusal(sweep))
+        sweep = self._second_opinion(self._without_restored(home, sweep))
+        report = SweepReport(
+            table=self.table,
+            table_uuid=home.table_uuid,
+            swept_at=now,
+            cutoff=limit,
+            cutoff_reason=why,
+            listed=sweep.listed,
+            kept=sweep.kept,
+            orphans=self._orphans(sweep),
+            found=sweep.orphans,
+            not_listed=not_listed,
+            stop=guards.ratio_refusal(sweep, self.rules.max_orphan_ratio),
+            is_first=not world.store.quarantine.was_swept(home.table_uuid),
+        )
+        return Found(self, sweep, report)
+
+    def _unfinished(self) -> list[Job]:
+        """Jobs of the table without an end, left behind or running, but this one."""
+        store = self.world.store
+        jobs = [*store.unfinished(self.table), *store.jobs(self.table)]
+        return [job for job in jobs if not job.state.is_final and job.job_id != self.job_id]
+
+    def _entries(self, home: TableHome, states: Sequence[QuarantineState]) -> list[QuarantineEntry]:
+        return self.world.store.quarantine.entries(home.table_uuid, states)
+
+    def _without_restored(self, home: TableHome, sweep: Sweep) -> Sweep:
+        """What a person has restored is not marked again, as long as it is the same file."""
+        restored = {
+            entry.orphan.path: entry.orphan
+            for entry in self._entries(home, (QuarantineState.RESTORED,))
+        }
+        kept = [
+            file
+            for file in sweep.candidates
+            if file.path in restored and guards.is_unchanged(restored[file.path], file)
+        ]
+        return _with_kept(sweep, Keep.RESTORED, kept)
+
+    def _second_opinion(self, sweep: Sweep) -> Sweep:
+        """Only what the engine does not reach either stays a candidate."""
+        self.world.say(f"Asking Spark about {len(sweep.candidates)} candidates of {self.table} …")
+        paths = [file.path for file in sweep.candidates]
+        agreed = set(self.world.engine.unreachable(self.table, paths))
+        kept = [file for file in sweep.candidates if file.path not in agreed]
+        return _with_kept(sweep, Keep.REACHABLE_IN_ENGINE, kept)
+
+    def _orphans(self, sweep: Sweep) -> tuple[Orphan, ...]:
+        written = self.world.store.writers_of_leftovers(self.table)
+        leftovers = {path_of(path): job_id for path, job_id in written.items()}
+        return tuple(guards.as_orphan(file, leftovers) for file in sweep.candidates)
+
+
+def _with_kept(sweep: Sweep, why: Keep, files: Sequence[ListedFile]) -> Sweep:
+    """The sweep with some candidates kept after all, for entries in the quarantine, too."""
+    if not files:
+        return sweep
+    paths = {file.path for file in files}
+    total = FileTotals(len(files), sum(file.size_bytes for file in files))
+    return replace(
+        sweep,
+        candidates=tuple(file for file in sweep.candidates if file.path not in paths),
+        orphans=FileTotals(
+            sweep.orphans.files - total.files, sweep.orphans.size_bytes - total.size_bytes
+        ),
+        kept={**sweep.kept, why: total},
+        watched={
+            path: (file, why if path in paths else keep)
+            for path, (file, keep) in sweep.watched.items()
+        },
+    )
+
+
+def refuse_if(reason: str | None) -> None:
+    if reason:
+        raise JobRefused(reason, next_step=NEXT_STEP)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int((moment - EPOCH).total_seconds() * 1000)

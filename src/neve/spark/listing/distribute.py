@@ -1,0 +1,73 @@
+"""A listing as a DataFrame: folders are shared among tasks, and files stay in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
+
+from pyspark.sql import DataFrame, SparkSession
+
+from neve.model.orphans import ListedFile, Listing
+from neve.planning.locations import path_of, store_of
+from neve.planning.operations.remove_orphan_files import why_kept
+from neve.spark.listing.folders import Folder, lister_for, split_into_folders
+from neve.spark.rewrite.storage import Storage
+
+TASKS_PER_CORE = 8
+LOOKED_UP_PER_TASK = 200
+#: A listed file, its key, and why it is kept whatever metadata says.
+SCHEMA = (
+    "key binary, store string, path string, size_bytes long, modified_ms long, etag string, "
+    "keep string"
+)
+Row = tuple[bytes, str, str, int, int | None, str | None, str | None]
+
+
+def key_of(path: str) -> bytes:
+    """A path in one spelling, as 16 bytes. Two files of one key would both be kept."""
+    return blake2b(path_of(path).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+
+def list_files(session: SparkSession, listing: Listing, storage: Storage) -> DataFrame:
+    """All files below the roots, with what keeps them whatever metadata says."""
+    folders = split_into_folders(listing.roots, storage)
+    context = session.sparkContext
+    tasks = max(1, min(len(folders), TASKS_PER_CORE * context.defaultParallelism))
+    rows = context.parallelize(folders, tasks).mapPartitions(
+        partial(_list_folders, listing=listing, storage=storage)
+    )
+    return session.createDataFrame(rows, SCHEMA, verifySchema=False)
+
+
+def _list_folders(folders: Iterable[Folder], listing: Listing, storage: Storage) -> Iterator[Row]:
+    for folder in folders:
+        for file in lister_for(folder.location, storage).files(folder):
+            yield as_row(file, listing)
+
+
+def as_row(file: ListedFile, listing: Listing) -> Row:
+    """A file for Spark; a name that is no text cannot be asked for, and is only counted."""
+    keep = why_kept(file, listing)
+    return (
+        key_of(file.path),
+        store_of(file.path),
+        file.path.encode("utf-8", "backslashreplace").decode(),
+        file.size_bytes,
+        file.modified_ms,
+        file.etag,
+        None if keep is None else str(keep),
+    )
+
+
+def look_up(session: SparkSession, paths: Sequence[str], storage: Storage) -> list[ListedFile]:
+    """Of the paths, the files that are there now."""
+    if not paths:
+        return []
+    tasks = 1 + len(paths) // LOOKED_UP_PER_TASK
+    found = session.sparkContext.parallelize(paths, tasks).map(partial(_look_up, storage=storage))
+    return [file for file in found.collect() if file is not None]
+
+
+def _look_up(path: str, storage: Storage) -> ListedFile | None:
+    return lister_for(path, storage).look_up(path)

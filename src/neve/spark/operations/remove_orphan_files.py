@@ -1,0 +1,131 @@
+"""How orphans are found: a listing in Spark, compared there with what metadata reaches.
+
+Only sums and candidates come back to the driver. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from neve.model.orphans import FileTotals, Keep, ListedFile, Listing, ReachableFiles, Sweep
+from neve.planning.locations import store_of
+from neve.spark.errors import engine_errors
+from neve.spark.listing.distribute import key_of, list_files
+from neve.spark.rewrite.storage import Storage
+
+#: What one run takes; the rest is an orphan in the next run, too.
+MAX_CANDIDATES = 100_000
+MAX_ELSEWHERE = 10
+ROWS_PER_CHUNK = 50_000
+ELSEWHERE = "elsewhere"
+
+
+def sweep(
+    session: SparkSession,
+    listing: Listing,
+    storage: Storage,
+    read_reachable: Callable[[], ReachableFiles],
+    watched: Sequence[str],
+) -> Sweep:
+    """List first and read metadata then: what is committed in between is reachable."""
+    with engine_errors("Listing files"):
+        files = list_files(session, listing, storage).persist(StorageLevel.DISK_ONLY)
+        try:
+            files.count()
+            reachable = read_reachable()
+            judged = _judge(session, files, reachable.paths).persist(StorageLevel.DISK_ONLY)
+            try:
+                return _summarise(session, judged, reachable, watched)
+            finally:
+                judged.unpersist()
+        finally:
+            files.unpersist()
+
+
+def _judge(session: SparkSession, files: DataFrame, paths: Iterable[str]) -> DataFrame:
+    """Why each file is kept; null for a candidate. Being reachable comes before all else."""
+    stores = sorted({store_of(path) for path in paths})
+    reached = _reached(session, paths, stores)
+    own_bit = F.lit(0)
+    for index, store in enumerate(stores):
+        own_bit = F.when(F.col("store") == store, 1 << index).otherwise(own_bit)
+    names = F.count("*").over(Window.partitionBy("key"))
+    keep = (
+        F.when(F.col("stores").bitwiseAND(own_bit) != 0, str(Keep.REACHABLE))
+        .when(F.col("stores").isNotNull(), ELSEWHERE)
+        .when(F.col("keep").isNotNull(), F.col("keep"))
+        .when(names > 1, str(Keep.AMBIGUOUS))
+    )
+    joined = files.join(reached, on="key", how="left")
+    return joined.withColumn("keep", keep).drop("key", "store", "stores")
+
+
+def _reached(session: SparkSession, paths: Iterable[str], stores: Sequence[str]) -> DataFrame:
+    """Keys of reachable paths, with a bit for every store that holds such a path."""
+    bits = {store: 1 << index for index, store in enumerate(stores)}
+    chunks = list(_chunks(iter(paths), bits))
+    table = pa.Table.from_batches(chunks, _KEYS)
+    return session.createDataFrame(table).groupBy("key").agg(F.bit_or("store").alias("stores"))
+
+
+_KEYS = pa.schema([("key", pa.binary()), ("store", pa.int64())])
+
+
+def _chunks(paths: Iterator[str], bits: dict[str, int]) -> Iterator[pa.RecordBatch]:
+    while some := list(islice(paths, ROWS_PER_CHUNK)):
+        keys = pa.array([key_of(path) for path in some], pa.binary())
+        stores = pa.array([bits[store_of(path)] for path in some], pa.int64())
+        yield pa.RecordBatch.from_arrays([keys, stores], schema=_KEYS)
+
+
+def _summarise(
+    session: SparkSession, judged: DataFrame, reachable: ReachableFiles, watched: Sequence[str]
+) -> Sweep:
+    sums = judged.groupBy("keep").agg(F.count("*"), F.sum("size_bytes")).collect()
+    totals = {row[0]: FileTotals(row[1], row[2]) for row in sums}
+    asked = _watched(session, judged, watched)
+    return Sweep(
+        reachable=reachable,
+        listed=FileTotals(
+            sum(total.files for total in totals.values()),
+            sum(total.size_bytes for total in totals.values()),
+        ),
+        orphans=totals.get(None, FileTotals()),
+        kept={Keep(name): total for name, total in totals.items() if name not in (None, ELSEWHERE)},
+        candidates=tuple(_files(judged, F.col("keep").isNull(), MAX_CANDIDATES)),
+        watched=asked,
+        elsewhere=tuple(
+            file.path for file in _files(judged, F.col("keep") == ELSEWHERE, MAX_ELSEWHERE)
+        ),
+    )
+
+
+def _files(judged: DataFrame, condition: Column, limit: int) -> list[ListedFile]:
+    rows = judged.where(condition).limit(limit).toArrow().to_pylist()
+    return sorted((_listed(row) for row in rows), key=lambda file: file.path)
+
+
+def _watched(
+    session: SparkSession, judged: DataFrame, watched: Sequence[str]
+) -> dict[str, tuple[ListedFile, Keep | None]]:
+    if not watched:
+        return {}
+    asked = session.createDataFrame(pa.table({"path": pa.array(watched, pa.string())}))
+    rows = judged.join(F.broadcast(asked), on="path", how="left_semi").toArrow().to_pylist()
+    return {row["path"]: (_listed(row), _keep(row["keep"])) for row in rows}
+
+
+def _keep(name: str | None) -> Keep | None:
+    """A file that may be reachable elsewhere is no candidate either; the sweep stops anyway."""
+    return Keep.AMBIGUOUS if name == ELSEWHERE else Keep(name) if name else None
+
+
+def _listed(row: dict[str, Any]) -> ListedFile:
+    return ListedFile(row["path"], row["size_bytes"], row["modified_ms"], row["etag"])

@@ -1,0 +1,64 @@
+"""The table in memory with the files of its past: what expiry frees can be seen to go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from neve.model.expiry import FileKind, FreedFile
+from neve.model.facts import TableFacts
+from neve.model.orphans import ReachableFiles
+from neve.model.table import TableRef
+from neve.testing.lake import MemoryLake
+
+
+class ExpiringLake(MemoryLake):
+    """Each snapshot has a manifest list besides its data files.
+
+    `reached_again` are paths that only the engine's own reading finds in use; `undeletable` ones
+    stay whatever is asked.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        super().__init__(facts)
+        self.reached_again: set[str] = set()
+        self.undeletable: set[str] = set()
+
+    def outline(self, table: TableRef) -> TableFacts:
+        return self.facts
+
+    def files_of(self, snapshot_id: int) -> dict[str, FreedFile]:
+        files = [FreedFile(f"file:///lake/list-{snapshot_id}", FileKind.MANIFEST_LIST, 1)]
+        files += [
+            FreedFile(file.path, FileKind.DATA, file.size_bytes)
+            for file in self.history[snapshot_id].data_files
+        ]
+        return {file.path: file for file in files}
+
+    def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
+        gone = {path: f for number in snapshot_ids for path, f in self.files_of(number).items()}
+        for snapshot in self.facts.snapshots:
+            if snapshot.snapshot_id not in snapshot_ids:
+                for path in self.files_of(snapshot.snapshot_id):
+                    gone.pop(path, None)
+        return tuple(gone.values())
+
+    def reachable(self, table: TableRef) -> ReachableFiles:
+        ids = [snapshot.snapshot_id for snapshot in self.facts.snapshots]
+        return ReachableFiles(
+            table=table,
+            table_uuid=self.facts.table_uuid,
+            location=self.facts.location,
+            metadata_location=f"{self.facts.location}/metadata.json",
+            properties=self.facts.properties,
+            partition_fields=frozenset(),
+            snapshot_ids=frozenset(ids),
+            paths=frozenset(path for number in ids for path in self.files_of(number)),
+        )
+
+    def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
+        reached = self.reachable(table).paths | self.reached_again
+        return [path for path in paths if path not in reached]
+
+    def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:
+        deleted = set(self.deleted_paths) - self.undeletable
+        return [path for path in paths if path not in deleted]

@@ -1,0 +1,112 @@
+"""A table in memory with a storage below it that can be listed and deleted from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from neve.model.facts import EPOCH, TableFacts
+from neve.model.orphans import (
+    FileTotals,
+    Keep,
+    ListedFile,
+    Listing,
+    ReachableFiles,
+    Sweep,
+    TableHome,
+)
+from neve.model.table import TableRef
+from neve.planning.locations import is_within, path_of
+from neve.planning.operations.remove_orphan_files import why_kept
+from neve.service.ports import Reporter
+from neve.testing.facts import NOW
+from neve.testing.lake import MemoryLake
+
+
+class StoredLake(MemoryLake):
+    """The twin of a store: `files` are there, `reached` by the walk, `reached_by_engine` by Spark.
+
+    `before_delete` is called before files are deleted, `stubborn` files survive it.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        super().__init__(facts)
+        self.files: dict[str, ListedFile] = {}
+        self.reached: set[str] = set()
+        self.reached_by_engine: set[str] = set()
+        self.other_homes: list[TableHome] = []
+        self.properties: dict[str, str] = {}
+        self.stubborn: set[str] = set()
+        self.before_delete: Callable[[], None] = lambda: None
+
+    def put(
+        self, name: str, *, at: datetime = NOW - timedelta(days=9), is_reached: bool = False
+    ) -> str:
+        """A file of the table's location."""
+        path = f"{self.facts.location}/{name}"
+        self.files[path] = ListedFile(path, 10, (at - EPOCH) // timedelta(milliseconds=1))
+        if is_reached:
+            self.reached.add(path)
+            self.reached_by_engine.add(path)
+        return path
+
+    def home(self, table: TableRef) -> TableHome:
+        return TableHome(
+            table, self.facts.table_uuid, self.facts.location, self.properties, frozenset()
+        )
+
+    def homes(self) -> list[TableHome]:
+        return [self.home(self.facts.table), *self.other_homes]
+
+    def reachable(self, table: TableRef) -> ReachableFiles:
+        return ReachableFiles(
+            table=table,
+            table_uuid=self.facts.table_uuid,
+            location=self.facts.location,
+            metadata_location=f"{self.facts.location}/metadata/v1.json",
+            properties=self.properties,
+            partition_fields=frozenset(),
+            snapshot_ids=frozenset(s.snapshot_id for s in self.facts.snapshots),
+            paths=frozenset(self.reached),
+        )
+
+    def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if path not in self.reached_by_engine]
+
+    def sweep(
+        self,
+        table: TableRef,
+        listing: Listing,
+        read_reachable: Callable[[], ReachableFiles],
+        watched: Sequence[str],
+        say: Reporter,
+    ) -> Sweep:
+        files = [f for f in self.files.values() if any(is_within(f.path, r) for r in listing.roots)]
+        reachable = read_reachable()
+        keys = {path_of(path) for path in reachable.paths}
+        judged = [
+            (file, Keep.REACHABLE if path_of(file.path) in keys else why_kept(file, listing))
+            for file in files
+        ]
+        orphans = tuple(file for file, keep in judged if keep is None)
+        return Sweep(
+            reachable=reachable,
+            listed=_totals(files),
+            orphans=_totals(orphans),
+            kept={why: _totals([f for f, keep in judged if keep is why]) for why in Keep},
+            candidates=orphans,
+            watched={file.path: (file, keep) for file, keep in judged if file.path in watched},
+        )
+
+    def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
+        return [self.files[path] for path in paths if path in self.files]
+
+    def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
+        self.before_delete()
+        super().delete_files(table, paths)
+        for path in set(paths) - self.stubborn:
+            self.files.pop(path, None)
+
+
+def _totals(files: Sequence[ListedFile]) -> FileTotals:
+    return FileTotals(len(files), sum(file.size_bytes for file in files))

@@ -1,0 +1,189 @@
+"""What becomes of a table when its catalog, its storage or its metadata fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyiceberg.catalog import load_catalog
+
+from neve.model.errors import CatalogError
+from neve.model.outcome import Status
+from neve.testing.lake import SilentReporter
+from neve.trino.connect import trino_errors
+
+DAY = "DATE '2024-01-15'"
+
+
+class Saboteur(SilentReporter):
+    """Takes a part of the stack down when a compaction begins to write."""
+
+    def __init__(self, stack, part, seconds=None):
+        super().__init__()
+        self.stack, self.part, self.seconds = stack, part, seconds
+
+    def __call__(self, message):
+        super().__call__(message)
+        if message.startswith("Compacting"):
+            self.stack.command("down", self.part)
+            if self.seconds:
+                threading.Timer(self.seconds, self.stack.command, ("up", self.part)).start()
+
+
+def insert(house, engine, order):
+    house.run(engine, f"INSERT INTO {house.name()} VALUES ('{order}', 'C', 1.25, NULL, {DAY})")
+
+
+@pytest.fixture
+def sales(house):
+    house.create_sales("spark")
+    for number in range(3):
+        insert(house, "spark", f"s{number}")
+    return house
+
+
+def stored(house):
+    """Every file of the table as the storage holds it."""
+    folder = house.on_disk(house.facts().location)
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_catalog_that_is_down_is_said_and_nothing_changes(sales):
+    files, rows = stored(sales), sales.same_rows()
+    maintenance = sales.app().maintenance
+    plan = sales.plan()
+
+    with sales.stack.without("rest"):
+        for attempt in (
+            lambda: maintenance.surveyor.survey(sales.ref()),
+            sales.plan,
+            sales.compact,
+            lambda: maintenance.apply(plan),
+        ):
+            with pytest.raises(CatalogError, match="cannot be reached") as raised:
+                attempt()
+            assert raised.value.next_step
+
+    assert stored(sales) == files
+    assert sales.same_rows() == rows
+    assert maintenance.apply(plan).status is Status.SUCCEEDED
+    assert sales.same_rows() == rows
+
+
+def test_a_catalog_that_vanishes_during_a_compaction_leaves_the_table_as_it_was(sales):
+    snapshot_id, rows, paths = sales.head().snapshot_id, sales.same_rows(), sales.paths()
+
+    try:
+        with pytest.raises(CatalogError, match="cannot be reached") as raised:
+            sales.compact(say=Saboteur(sales.stack, "rest"))
+    finally:
+        sales.stack.command("up", "rest")
+
+    assert raised.value.next_step
+    assert (sales.head().snapshot_id, sales.paths()) == (snapshot_id, paths)
+    assert sales.same_rows() == rows
+    assert sales.compact().status is Status.SUCCEEDED
+    assert sales.same_rows() == rows
+
+
+def test_a_storage_that_vanishes_during_a_compaction_leaves_the_table_as_it_was(sales):
+    snapshot_id, rows, paths = sales.head().snapshot_id, sales.same_rows(), sales.paths()
+
+    outcome = sales.hasty().compact(say=Saboteur(sales.stack, "s3", seconds=8))
+
+    assert outcome.status is Status.FAILED
+    assert (sales.head().snapshot_id, sales.paths()) == (snapshot_id, paths)
+    assert sales.same_rows() == rows
+    assert sales.compact().status is Status.SUCCEEDED
+    assert sales.same_rows() == rows
+
+
+def test_a_storage_that_is_down_fails_writes_and_keeps_the_table(sales, trino_connect):
+    snapshot_id, rows = sales.head().snapshot_id, sales.same_rows()
+    hurried = trino_connect(session_properties={"query_max_run_time": "2s"}).cursor()
+    values = f"('lost', 'C', 1.25, NULL, {DAY})"
+    hasty = sales.hasty()
+
+    with sales.stack.without("s3"):
+        with pytest.raises(Py4JJavaError):
+            insert(hasty, "spark", "lost")
+        with pytest.raises(trino_errors()):  # noqa: PT012
+            hurried.execute(f"INSERT INTO {sales.name()} VALUES {values}")
+            hurried.fetchall()
+
+    assert sales.head().snapshot_id == snapshot_id
+    assert sales.same_rows() == rows
+
+
+def test_writers_of_two_engines_and_a_compaction_lose_nothing(sales, trino_connect):
+    def write(engine, number):
+        run = sales.run if engine == "spark" else None
+        cursor = trino_connect().cursor()
+        for turn in range(3):
+            order = f"{engine}-{number}-{turn}"
+            statement = f"INSERT INTO {sales.name()} VALUES ('{order}', 'C', 1.25, NULL, {DAY})"
+            if run:
+                run(engine, statement)
+            else:
+                cursor.execute(statement)
+                cursor.fetchall()
+
+    sales.run(
+        "spark",
+        f"ALTER TABLE {sales.name()} SET TBLPROPERTIES ('commit.retry.num-retries' = '20')",
+    )
+    with ThreadPoolExecutor(5) as pool:
+        writers = [
+            pool.submit(write, engine, number)
+            for number in range(2)
+            for engine in ("spark", "trino")
+        ]
+        outcomes = [sales.compact()]
+        while not all(writer.done() for writer in writers):
+            outcomes.append(sales.compact())
+        for writer in writers:
+            writer.result()
+
+    assert {outcome.status for outcome in outcomes} <= {Status.SUCCEEDED, Status.NOTHING_TO_DO}
+    assert Status.SUCCEEDED in {outcome.status for outcome in outcomes}
+    expected = {"s0", "s1", "s2"} | {
+        f"{engine}-{number}-{turn}"
+        for engine in ("spark", "trino")
+        for number in range(2)
+        for turn in range(3)
+    }
+    rows = sales.same_rows()
+    assert rows.total() == len(expected) == 15
+    assert {row[0] for row in rows} == expected
+
+
+def test_a_table_with_corrupt_metadata_is_recovered_by_its_previous_metadata(sales):
+    house = sales
+    log = house.run(
+        "trino",
+        f'SELECT file FROM iceberg.{house.lake.schema}."sales$metadata_log_entries" '
+        "ORDER BY timestamp",
+    )
+    previous, current = log[-2][0], log[-1][0]
+    paths = house.paths()
+    house.on_disk(current).write_bytes(b'{"format-version": 2, "table-uuid": "')
+
+    for attempt in (house.plan, house.compact):
+        with pytest.raises(CatalogError, match=re.escape(current)) as raised:
+            attempt()
+        assert raised.value.next_step
+
+    catalog = load_catalog("iceberg", **house.catalogs["iceberg"])
+    identifier = (house.lake.schema, "sales")
+    catalog.drop_table(identifier)
+    catalog.register_table(identifier, previous)
+
+    # The last commit is lost with its metadata; all that came before it is there.
+    assert house.paths() < paths
+    assert {row[0] for row in house.same_rows()} == {"s0", "s1"}
+    assert house.compact().status is Status.SUCCEEDED
+    insert(house, "trino", "s2")
+    assert {row[0] for row in house.same_rows()} == {"s0", "s1", "s2"}

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neve.model.errors import InputError
+from neve.model.policies import Window
+from neve.planning.schedule import check_cron, in_window, is_due, next_opening, next_run
+
+NIGHTLY = "0 3 * * *"
+BERLIN = "Europe/Berlin"
+NIGHT = Window(time(22), time(6), BERLIN)
+FRIDAY_NIGHT = Window(time(22), time(6), BERLIN, frozenset({4}))
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def test_what_never_ran_is_due_and_without_a_schedule_everything_is():
+    now = at("2026-05-01 12:00")
+
+    assert is_due(NIGHTLY, None, now)
+    assert is_due(None, now, now)
+
+
+@pytest.mark.parametrize(
+    ("last_run", "now", "due"),
+    [
+        ("2026-05-01 03:00", "2026-05-02 02:59", False),
+        ("2026-05-01 03:00", "2026-05-02 03:00", True),
+        ("2026-05-01 02:59", "2026-05-01 03:01", True),
+        ("2026-05-01 03:00", "2026-05-09 00:00", True),
+    ],
+)
+def test_a_schedule_is_due_once_it_fired_since_the_last_run(last_run, now, due):
+    assert is_due(NIGHTLY, at(last_run), at(now)) is due
+
+
+def test_a_schedule_follows_the_clock_of_its_zone():
+    winter, summer = at("2026-01-10 01:59"), at("2026-07-10 00:59")
+
+    assert next_run(NIGHTLY, None, winter, winter, BERLIN) == at("2026-01-10 02:00")
+    assert next_run(NIGHTLY, None, summer, summer, BERLIN) == at("2026-07-10 01:00")
+
+
+def test_a_schedule_in_the_hour_that_is_left_out_fires_right_after_it():
+    """On 29 March 2026, clocks in Berlin go from 02:00 to 03:00."""
+    before = at("2026-03-28 20:00")
+
+    assert next_run("30 2 * * *", None, before, before, BERLIN) == at("2026-03-29 01:00")
+
+
+def test_a_schedule_in_the_hour_that_comes_twice_fires_once():
+    """On 25 October 2026, clocks in Berlin go from 03:00 to 02:00."""
+    first = next_run("30 2 * * *", None, at("2026-10-24 20:00"), at("2026-10-24 20:00"), BERLIN)
+
+    assert first == at("2026-10-25 00:30")
+    assert not is_due("30 2 * * *", first, at("2026-10-25 02:00"), BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("now", "is_open"),
+    [
+        ("2026-07-10 19:59", False),
+        ("2026-07-10 20:00", True),
+        ("2026-07-10 23:30", True),
+        ("2026-07-11 03:59", True),
+        ("2026-07-11 04:00", False),
+        ("2026-07-11 21:00", False),
+        ("2026-07-10 01:00", False),
+    ],
+)
+def test_a_window_past_midnight_belongs_to_the_day_on_which_it_opened(now, is_open):
+    assert in_window(FRIDAY_NIGHT, at(now)) is is_open
+
+
+def test_without_a_window_work_may_always_begin():
+    assert in_window(None, at("2026-05-01 12:00"))
+
+
+def test_a_window_of_days_alone_is_open_all_day():
+    weekend = Window(days=frozenset({5, 6}))
+
+    assert in_window(weekend, at("2026-05-02 00:00"))
+    assert not in_window(weekend, at("2026-05-01 23:59"))
+    assert next_opening(weekend, at("2026-05-01 12:00")) == at("2026-05-02 00:00")
+
+
+def test_a_window_moves_with_the_clocks():
+    assert next_opening(NIGHT, at("2026-03-28 12:00")) == at("2026-03-28 21:00")
+    assert next_opening(NIGHT, at("2026-03-29 12:00")) == at("2026-03-29 20:00")
+
+
+def test_a_window_that_begins_in_the_hour_left_out_opens_when_that_ends():
+    window = Window(time(2, 30), time(5), BERLIN)
+
+    assert next_opening(window, at("2026-03-28 20:00")) == at("2026-03-29 01:00")
+
+
+def test_a_window_within_the_hour_left_out_is_skipped_that_day():
+    window = Window(time(2, 15), time(2, 45), BERLIN)
+
+    assert next_opening(window, at("2026-03-28 20:00")) == at("2026-03-30 00:15")
+
+
+def test_a_window_in_the_hour_that_comes_twice_is_open_twice():
+    window = Window(time(2), time(3), BERLIN)
+
+    assert [in_window(window, at(f"2026-10-25 0{hour}:30")) for hour in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_what_fires_outside_of_the_window_waits_for_it():
+    noon = "0 12 * * *"
+    last = at("2026-07-09 23:00")
+
+    assert next_run(noon, NIGHT, last, at("2026-07-10 00:00"), BERLIN) == at("2026-07-10 20:00")
+    assert next_run(noon, NIGHT, last, at("2026-07-10 15:00"), BERLIN) == at("2026-07-10 20:00")
+    assert next_run(noon, NIGHT, last, at("2026-07-10 21:00"), BERLIN) == at("2026-07-10 21:00")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),
+    st.integers(0, 1439),
+    st.integers(1, 1439),
+    st.frozensets(st.integers(0, 6)),
+)
+def test_a_window_opens_at_a_moment_that_is_in_it(moment, start, length, days):
+    end = (start + length) % 1440
+    window = Window(time(start // 60, start % 60), time(end // 60, end % 60), BERLIN, days)
+    now = moment.replace(tzinfo=UTC)
+
+    opening = next_opening(window, now)
+
+    assert opening >= now
+    assert in_window(window, opening)
+
+
+@pytest.mark.parametrize(
+    "text", ["0 3 * *", "0 25 * * *", "0 0 3 * * *", "@daily", "x * * * *", "0 0 31 2 *", ""]
+)
+def test_what_is_not_a_schedule_is_refused(text):
+    with pytest.raises(InputError):
+        check_cron(text)

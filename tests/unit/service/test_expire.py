@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, JobRefused, LeaseLost
+from neve.model.expiry import ExpiryRules, RemoveSnapshots
+from neve.model.facts import RefFacts
+from neve.model.job import JobState
+from neve.model.outcome import Status
+from neve.service.expire import ExpireSnapshotsOperation
+from neve.service.operate import plan_operation, run_operation
+from neve.service.recover import INTERRUPTED_EXPIRY
+from neve.testing.expiring_lake import ExpiringLake
+from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
+
+DAY = 86400
+OPERATION = ExpireSnapshotsOperation(ExpiryRules(), snapshots_per_commit=2)
+
+
+@pytest.fixture
+def lake():
+    """Six snapshots, each with one file that only it has; the last two are young."""
+    lake = ExpiringLake(table_facts(snapshots=(), refs=()))
+    for number in range(1, 7):
+        lake.facts = replace(lake.facts, data_files=(data_file("shared", MB),))
+        lake.append(data_file(f"f{number}", number))
+    days = {1: 60, 2: 50, 3: 40, 4: 30, 5: 6, 6: 5}
+    lake.facts = replace(
+        lake.facts,
+        snapshots=tuple(
+            replace(s, committed_at=NOW - timedelta(days=days[s.snapshot_id]))
+            for s in lake.facts.snapshots
+        ),
+        refs=(RefFacts("main", 6, "branch"), RefFacts("audit", 2, "tag")),
+    )
+    return lake
+
+
+def ids(lake):
+    return [snapshot.snapshot_id for snapshot in lake.facts.snapshots]
+
+
+def paths(*names):
+    return sorted(f"file:///lake/{name}" for name in names)
+
+
+FREED = paths("f1", "f3", "f4", "list-1", "list-3", "list-4")
+
+
+def test_the_dry_run_changes_nothing(world, lake):
+    plan = plan_operation(world, TABLE, OPERATION)
+
+    assert sorted(file.path for file in plan.step.freed) == FREED
+    assert plan.reason == "3 snapshots older than 7d go, and 6 files of 11 B with them."
+    assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
+
+
+def test_exactly_the_planned_snapshots_and_files_go(world, lake):
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, ids(lake)) == (Status.SUCCEEDED, [2, 5, 6])
+    assert sorted(lake.deleted_paths) == FREED
+    assert outcome.stats.snapshots_expired == 3
+    assert outcome.figures_before == {"snapshots": 6, "refs": 2}
+    assert outcome.figures_after == {
+        "snapshots": 3,
+        "refs": 2,
+        "files_freed": 6,
+        "bytes_freed": 11,
+        "files_left": 0,
+        "files_spared": 0,
+    }
+    assert outcome.reason == "3 snapshots expired, 6 files of 11 B were deleted."
+
+
+def test_running_twice_changes_nothing(world, lake):
+    run_operation(world, TABLE, OPERATION)
+    deleted = list(lake.deleted_paths)
+
+    again = run_operation(world, TABLE, OPERATION)
+
+    assert (again.status, lake.deleted_paths) == (Status.NOTHING_TO_DO, deleted)
+    assert again.reason == "No snapshot older than 7d can go; kept although older: 1."
+
+
+def test_commits_are_of_bounded_size(world, lake):
+    seen = []
+    lake.after_commit = lambda: seen.append(len(ids(lake)))
+
+    run_operation(world, TABLE, OPERATION)
+
+    assert seen == [4, 3]
+
+
+def test_tags_are_set_before_anything_goes(world, lake):
+    seen = []
+    lake.after_commit = lambda: seen.append((len(ids(lake)), len(lake.facts.refs)))
+    monthly = ExpireSnapshotsOperation(ExpiryRules(keep_monthly=3))
+
+    outcome = run_operation(world, TABLE, monthly)
+
+    assert seen == [(6, 4), (4, 4)]
+    assert [(ref.name, ref.snapshot_id) for ref in lake.facts.refs[2:]] == [
+        ("neve-gfs-monthly-2025-12", 4),
+        ("neve-gfs-monthly-2025-11", 2),
+    ]
+    assert outcome.reason.endswith("2 tags were set, 0 dropped.")
+
+
+def test_what_a_consumer_reads_stays_until_its_lease_is_over(world, lake, store, clock):
+    store.consumers.add("stream", TABLE, snapshot_id=3, lease_seconds=DAY)
+    run_operation(world, TABLE, OPERATION)
+    assert ids(lake) == [2, 3, 4, 5, 6]
+
+    clock.advance(DAY)
+    run_operation(world, TABLE, OPERATION)
+    assert ids(lake) == [2, 5, 6]
+
+
+def test_a_file_that_the_engine_still_reaches_stays(world, lake):
+    lake.reached_again = {"file:///lake/f3"}
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert "file:///lake/f3" not in lake.deleted_paths
+    assert (outcome.figures_after["files_freed"], outcome.figures_after["files_spared"]) == (5, 1)
+
+
+def test_a_file_that_is_committed_again_meanwhile_stays(world, lake):
+    lake.after_commit = lambda: lake.history.update({6: lake.history[4]})
+
+    run_operation(world, TABLE, OPERATION)
+
+    assert "file:///lake/f4" not in lake.deleted_paths
+
+
+def test_files_that_cannot_be_deleted_are_remembered(world, lake, store):
+    lake.undeletable = {"file:///lake/f1"}
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert store.leftovers(TABLE) == ["file:///lake/f1"]
+    assert (outcome.figures_after["files_freed"], outcome.figures_after["files_left"]) == (5, 1)
+    assert "1 files could not be deleted" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (CommitConflict("lost"), Status.FAILED),
+        (CommitUnknown("no answer"), Status.UNKNOWN),
+        (ExecutionError("broken"), Status.FAILED),
+    ],
+)
+def test_no_file_is_deleted_after_a_commit_that_failed_or_is_unknown(world, lake, error, status):
+    lake.before_commit = failing_at(2, error)
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, lake.deleted_paths) == (status, [])
+    assert ids(lake) == [2, 4, 5, 6]
+
+
+def failing_at(commit, error):
+    calls = []
+
+    def before_commit():
+        calls.append(1)
+        if len(calls) == commit:
+            raise error
+
+    return before_commit
+
+
+def test_no_file_is_deleted_where_a_snapshot_is_still_there(world, lake):
+    kept = lake.facts.snapshots
+
+    def come_back():
+        lake.facts = replace(lake.facts, snapshots=kept)
+
+    lake.after_commit = come_back
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, lake.deleted_paths) == (Status.FAILED, [])
+    assert "still there, so no file was deleted" in outcome.reason
+
+
+def test_the_lease_is_looked_at_before_every_commit(world, lake, clock):
+    lake.after_commit = lambda: clock.advance(10 * DAY)
+
+    with pytest.raises(LeaseLost):
+        run_operation(world, TABLE, OPERATION)
+    assert (ids(lake), lake.deleted_paths) == ([2, 4, 5, 6], [])
+
+
+def test_more_that_is_gone_is_told(world, lake):
+    def take_more():
+        lake.facts = replace(lake.facts, snapshots=lake.facts.snapshots[-1:])
+
+    lake.after_commit = take_more
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert outcome.status is Status.FAILED
+    assert "2 snapshots are gone that were to stay" in outcome.reason
+
+
+def test_a_table_without_garbage_collection_is_left_alone(world, lake):
+    lake.facts = replace(lake.facts, properties={"gc.enabled": "false"})
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, len(ids(lake))) == (Status.NOTHING_TO_DO, 6)
+    assert "gc.enabled" in outcome.reason
+    with pytest.raises(JobRefused, match=r"gc\.enabled"):
+        OPERATION.select(world, lake.facts)
+
+
+def test_an_expiry_that_ended_early_is_settled_by_the_next_run(world, lake, store):
+    lease = store.claim("lost", TABLE, "expire_snapshots", 0.0)
+    store.release(lease)
+
+    run_operation(world, TABLE, OPERATION)
+
+    job = store.job("lost")
+    assert (job.state, job.reason) == (JobState.FAILED, INTERRUPTED_EXPIRY)
+
+
+def test_a_commit_knows_the_refs_that_it_must_find(world, lake):
+    steps = []
+    execute = lake.execute
+    lake.execute = lambda table, step, *rest: (steps.append(step), execute(table, step, *rest))
+
+    run_operation(world, TABLE, OPERATION)
+
+    assert steps == [
+        RemoveSnapshots((1, 3), ("main", "audit")),
+        RemoveSnapshots((4,), ("main", "audit")),
+    ]

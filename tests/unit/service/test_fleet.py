@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neve.model.errors import ExecutionError, TableUnreadable
+from neve.model.maintenance import ReportStatus
+from neve.model.operation import Operation
+from neve.model.policies import PolicyBook, PolicyRule
+from neve.planning.cost import CostModel
+from neve.planning.policies import resolve
+from neve.service.fleet import FleetRequest, maintain_tables
+from neve.service.maintain import Maintenance
+from neve.testing.facts import MB, TABLE, data_file, table_facts
+from neve.testing.lake import MemoryLake, SilentReporter
+
+ORDER = [
+    "rewrite_data_files",
+    "rewrite_position_delete_files",
+    "remove_dangling_deletes",
+    "rewrite_manifests",
+    "compute_table_stats",
+    "compute_partition_stats",
+    "expire_snapshots",
+    "remove_orphan_files",
+]
+
+
+class Lakes:
+    """Several tables, each a lake of its own; asks the right one."""
+
+    def __init__(self, *names):
+        self.members = {name: self._make(name) for name in names}
+        self.logged = []
+
+    def _make(self, name):
+        facts = table_facts([data_file(f"{name}-{i}", MB) for i in range(3)])
+        return MemoryLake(replace(facts, table=TABLE.sibling(name)))
+
+    def __getitem__(self, table):
+        return self.members[table.name]
+
+    def write_log(self, outcomes):
+        self.logged.append(list(outcomes))
+
+    def __getattr__(self, method):
+        return lambda table, *rest, **named: getattr(self[table], method)(table, *rest, **named)
+
+
+@pytest.fixture
+def lakes():
+    return Lakes("a", "b", "c")
+
+
+@pytest.fixture
+def world(lakes, store, clock):
+    return Maintenance(
+        surveyor=lakes,
+        make_engine=lambda: lakes,
+        store=store,
+        clock=clock,
+        say=SilentReporter(),
+        policy=None,
+        cost_model=CostModel(),
+        lease_seconds=60,
+    )
+
+
+def maintain(world, lakes, *rules, **options):
+    book = PolicyBook(tuple(rules))
+    request = FleetRequest(
+        resolve=lambda facts: resolve(book, facts.table, facts.properties),
+        parallel_tables=2,
+        **options,
+    )
+    tables = [TABLE.sibling(name) for name in lakes.members]
+    return maintain_tables(world, tables, request)
+
+
+def statuses(report):
+    return {str(r.operation): r.status for r in report.operations}
+
+
+def test_every_operation_is_reported_in_its_order(world, lakes):
+    report, *_ = maintain(world, lakes)
+
+    assert [str(r.operation) for r in report.operations] == ORDER
+    assert statuses(report)["rewrite_data_files"] is ReportStatus.SUCCEEDED
+    assert len(lakes.members["a"].facts.data_files) == 1
+
+
+def test_what_deletes_for_good_waits_until_somebody_asks(world, lakes):
+    report, *_ = maintain(world, lakes)
+
+    skipped = [r for r in report.operations if r.status is ReportStatus.SKIPPED]
+    assert {str(r.operation) for r in skipped} >= {"expire_snapshots", "remove_orphan_files"}
+    assert "--apply" in skipped[-1].reason
+
+
+def test_a_policy_turns_operations_off(world, lakes):
+    rule = PolicyRule("quiet", values={"rewrite_data_files.enabled": False})
+    report, *_ = maintain(world, lakes, rule)
+
+    assert statuses(report)["rewrite_data_files"] is ReportStatus.SKIPPED
+    assert "'quiet'" in report.operations[0].reason
+    assert len(lakes.members["a"].facts.data_files) == 3
+
+
+def test_one_operation_that_fails_is_logged_and_the_next_runs(world, lakes, monkeypatch):
+    def fail(*_args, **_named):
+        raise ExecutionError("the disk is full")
+
+    monkeypatch.setattr(lakes.members["b"], "rewrite", fail)
+    _, failing, other = maintain(world, lakes)
+
+    assert statuses(failing)["rewrite_data_files"] is ReportStatus.FAILED
+    assert statuses(failing)["rewrite_manifests"] is ReportStatus.NOTHING_TO_DO
+    assert not failing.is_good
+    assert other.is_good
+    logged = [(o.table.name, o.operation, str(o.status)) for o in lakes.logged[0]]
+    assert ("b", "rewrite_data_files", "failed") in logged
+
+
+def test_an_operation_that_is_refused_is_logged_too(world, lakes, store):
+    store.claim("other", TABLE.sibling("b"), "rewrite_data_files", 60)
+    _, busy, _ = maintain(world, lakes)
+
+    assert statuses(busy)["rewrite_data_files"] is ReportStatus.FAILED
+    assert ("b", "failed") in [(o.table.name, str(o.status)) for o in lakes.logged[0]]
+
+
+def test_one_table_that_cannot_be_read_leaves_the_others_alone(world, lakes, monkeypatch):
+    def fail(*_args, **_named):
+        raise TableUnreadable("half a manifest", next_step="neve doctor")
+
+    monkeypatch.setattr(lakes.members["b"], "survey", fail)
+    first, broken, last = maintain(world, lakes)
+
+    assert (broken.problem, broken.next_step) == ("half a manifest", "neve doctor")
+    assert first.is_good
+    assert last.is_good
+    assert [o.table.name for o in lakes.logged[0] if o.operation == ORDER[0]] == ["a", "c"]
+
+
+def test_one_log_is_written_for_all_tables_of_a_namespace(world, lakes):
+    maintain(world, lakes)
+
+    (rows,) = lakes.logged
+    assert {(o.table.name, o.operation) for o in rows} == {
+        (name, operation) for name in "abc" for operation in ORDER[:4]
+    }
+
+
+def test_a_log_that_cannot_be_written_is_said(world, lakes, monkeypatch):
+    def fail(_outcomes):
+        raise ExecutionError("no such namespace")
+
+    monkeypatch.setattr(lakes, "write_log", fail)
+    report, *_ = maintain(world, lakes)
+
+    assert report.log_problem == "no such namespace"
+    assert report.is_good
+
+
+def test_a_second_run_changes_nothing(world, lakes):
+    maintain(world, lakes)
+    before = [lake.facts for lake in lakes.members.values()]
+    reports = maintain(world, lakes)
+
+    assert [lake.facts for lake in lakes.members.values()] == before
+    assert {r.status for report in reports for r in report.operations} == {
+        ReportStatus.NOTHING_TO_DO,
+        ReportStatus.SKIPPED,
+    }
+
+
+def test_a_dry_run_changes_nothing_and_logs_nothing(world, lakes):
+    before = [lake.facts for lake in lakes.members.values()]
+    report, *_ = maintain(world, lakes, dry_run=True)
+
+    assert statuses(report)["rewrite_data_files"] is ReportStatus.PLANNED
+    assert [lake.facts for lake in lakes.members.values()] == before
+    assert lakes.logged == []
+
+
+def test_a_table_may_be_turned_off(world, lakes):
+    lake = lakes.members["b"]
+    lake.facts = replace(lake.facts, properties={"neve.enabled": "false"})
+    _, off, _ = maintain(world, lakes)
+
+    assert off.operations == ()
+    assert "table property neve.enabled" in off.skipped
+
+
+def test_a_typing_error_in_a_tables_property_is_its_own_trouble(world, lakes):
+    lake = lakes.members["b"]
+    lake.facts = replace(lake.facts, properties={"neve.expire_snapshot.older_than": "7d"})
+    first, wrong, _ = maintain(world, lakes)
+
+    assert "neve.expire_snapshot.older_than" in wrong.problem
+    assert "expire_snapshots" in wrong.next_step
+    assert first.is_good
+
+
+def test_a_closed_window_is_respected_unless_told_otherwise(world, lakes):
+    values = {"window.start": "01:00", "window.end": "02:00"}
+    book_rule = PolicyRule("night", values=_read(values))
+
+    closed, *_ = maintain(world, lakes, book_rule)
+    assert "window" in closed.skipped
+    opened, *_ = maintain(world, lakes, book_rule, any_time=True)
+    assert opened.skipped is None
+
+
+def test_only_tables_that_are_due_run_where_that_is_asked(world, lakes, clock):
+    rule = PolicyRule("daily", values=_read({"schedule": "0 3 * * *"}))
+
+    first, *_ = maintain(world, lakes, rule, only_due=True)
+    assert first.skipped is None
+    clock.advance(60)
+    again, *_ = maintain(world, lakes, rule, only_due=True)
+    assert again.skipped == "Its schedule has not come yet."
+    clock.advance(86400)
+    next_day, *_ = maintain(world, lakes, rule, only_due=True)
+    assert next_day.skipped is None
+
+
+def test_without_a_schedule_nothing_is_due(world, lakes):
+    report, *_ = maintain(world, lakes, only_due=True)
+
+    assert report.skipped == "Its schedule has not come yet."
+
+
+def test_the_time_budget_ends_a_tables_turn(world, lakes):
+    report, *_ = maintain(world, lakes, PolicyRule("short", values={"budget.max_seconds": 0}))
+
+    assert {r.status for r in report.operations} == {ReportStatus.SKIPPED}
+
+
+def _read(values):
+    from neve.planning.policy_keys import read_value
+
+    return {key: read_value(key, value) for key, value in values.items()}
+
+
+def test_operations_are_the_ones_that_exist():
+    assert [str(operation) for operation in Operation] == ORDER

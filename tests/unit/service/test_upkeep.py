@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neve.model.errors import CommitConflict, CommitUnknown, LeaseLost
+from neve.model.facts import (
+    OPERATION_PROPERTY,
+    DeleteKind,
+    ManifestContent,
+    ManifestFacts,
+    RefFacts,
+)
+from neve.model.job import JobState
+from neve.model.operation import Operation
+from neve.model.outcome import Status
+from neve.model.policies import PolicyBook, PolicyRule
+from neve.planning.operations.rewrite_manifests import ManifestThresholds
+from neve.planning.policies import resolve
+from neve.service.operate import plan_operation, run_operation
+from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.upkeep import (
+    ComputePartitionStatsOperation,
+    ComputeTableStatsOperation,
+    RemoveDanglingDeletesOperation,
+    RewriteManifestsOperation,
+    RewritePositionDeleteFilesOperation,
+    upkeep_of,
+)
+from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
+from neve.testing.lake import MemoryLake
+
+DAY = 86400
+OPERATIONS = [
+    RewriteManifestsOperation(
+        thresholds=ManifestThresholds(min_manifests=3), undo_window_seconds=DAY
+    ),
+    RewritePositionDeleteFilesOperation(undo_window_seconds=DAY),
+    RemoveDanglingDeletesOperation(undo_window_seconds=DAY),
+    ComputeTableStatsOperation(),
+    ComputePartitionStatsOperation(),
+]
+MANIFESTS, POSITIONS, DANGLING, STATS, _ = OPERATIONS
+COMMITTING = [MANIFESTS, POSITIONS, DANGLING]
+by_name = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda item: str(item.operation))
+by_committing = pytest.mark.parametrize(
+    "operation", COMMITTING, ids=lambda item: str(item.operation)
+)
+
+
+def position(name, path, records):
+    return delete_file(
+        name, DeleteKind.POSITION, referenced_path=f"file:///lake/{path}", record_count=records
+    )
+
+
+@pytest.fixture
+def lake():
+    """Four manifests, three deletes of one data file, and one of a file that is gone."""
+    files = [data_file("mon", MB), data_file("tue", MB, partition=partition("tue"))]
+    deletes = [position(f"d{i}", "mon", i + 1) for i in range(3)] + [position("d3", "gone", 4)]
+    manifests = tuple(ManifestFacts(f"m{i}", ManifestContent.DATA, 0, 1000, 1, 1) for i in range(4))
+    return MemoryLake(table_facts(files, deletes, manifests=manifests))
+
+
+SENTENCES = {
+    Operation.REWRITE_MANIFESTS: "4 manifests became 1.",
+    Operation.REWRITE_POSITION_DELETE_FILES: "4 position delete files became 2.",
+    Operation.REMOVE_DANGLING_DELETES: "1 delete files that applied to no data file were dropped.",
+    Operation.COMPUTE_TABLE_STATS: "Distinct values were counted in id, day.",
+    Operation.COMPUTE_PARTITION_STATS: "The partitions of snapshot 1 were counted.",
+}
+
+
+@by_name
+def test_it_runs_once_and_then_finds_nothing(world, lake, operation):
+    files = lake.facts.data_files
+
+    outcome = run_operation(world, TABLE, operation)
+    settled = lake.facts
+    again = run_operation(world, TABLE, operation)
+
+    assert (outcome.status, outcome.reason) == (
+        Status.SUCCEEDED,
+        SENTENCES[operation.operation],
+    )
+    assert outcome.figures_before != outcome.figures_after
+    assert lake.facts.data_files == files
+    assert again.status is Status.NOTHING_TO_DO
+    assert again.reason == plan_operation(world, TABLE, operation).reason
+    assert lake.facts == settled
+    assert lake.log == [outcome, again]
+
+
+@by_name
+def test_a_dry_run_changes_nothing(world, lake, operation):
+    before = lake.facts
+
+    plan = plan_operation(world, TABLE, operation)
+
+    assert not plan.is_empty
+    assert lake.facts == before
+
+
+@by_committing
+def test_a_job_can_be_undone_for_the_undo_window(world, lake, operation):
+    before = lake.facts
+
+    outcome = run_operation(world, TABLE, operation)
+
+    tag = RefFacts(f"neve-undo-{outcome.job_id}", 1, "tag", DAY * 1000)
+    assert tag in lake.facts.refs
+    assert lake.facts.snapshots[-1].summary[OPERATION_PROPERTY] == operation.operation
+    roll_back(world, TABLE, RollbackTarget(job_id=outcome.job_id), undo_window_seconds=DAY)
+    assert lake.facts.snapshot_id == 1
+    assert (lake.facts.manifests, lake.facts.delete_files) == (
+        before.manifests,
+        before.delete_files,
+    )
+
+
+def test_statistics_leave_no_tag(world, lake):
+    run_operation(world, TABLE, STATS)
+
+    assert [ref.name for ref in lake.facts.refs] == ["main"]
+    assert lake.facts.snapshot_id == 1
+
+
+def spoil(lake, change):
+    """Let the engine commit something else than it should."""
+    commit = lake.commit
+
+    def spoiled(operation, summary):
+        lake.facts = change(lake.facts)
+        commit(operation, summary)
+
+    lake.commit = spoiled
+
+
+def lose_deletes(facts):
+    return replace(facts, delete_files=())
+
+
+def lose_a_data_file(facts):
+    return replace(facts, data_files=facts.data_files[1:])
+
+
+def add_a_data_file(facts):
+    return replace(facts, data_files=(*facts.data_files, data_file("more", MB)))
+
+
+@by_committing
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lose_a_data_file, "The data file file:///lake/mon is gone or listed otherwise."),
+        (add_a_data_file, "The data file file:///lake/more was not there before."),
+        (lose_deletes, ""),
+    ],
+)
+def test_what_changes_rows_is_rolled_back(world, lake, operation, change, problem):
+    before = lake.facts
+    spoil(lake, change)
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith(problem)
+    assert outcome.reason.endswith("The table was rolled back to snapshot 1.")
+    assert lake.facts.snapshot_id == 1
+    assert lake.facts.delete_files == before.delete_files
+
+
+def test_a_lost_delete_is_told_by_the_rows_that_came_back(world, lake):
+    spoil(lake, lose_deletes)
+
+    outcome = run_operation(world, TABLE, DANGLING)
+
+    assert outcome.reason.startswith("Data file file:///lake/mon had 94 live rows and now has 100.")
+
+
+@by_committing
+def test_writers_may_commit_meanwhile(world, lake, operation):
+    lake.before_commit = lambda: lake.append(data_file("new", MB))
+    lake.after_commit = lambda: lake.append(data_file("newer", MB))
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert outcome.status is Status.SUCCEEDED
+    assert len(lake.facts.data_files) == 4
+
+
+@by_committing
+def test_a_writer_that_falls_out_of_the_history_is_noticed(world, lake, operation):
+    """Some catalogs answer a commit that they applied late with the state before it."""
+
+    def forget():
+        newest = replace(lake.facts.snapshots[-1], parent_id=None)
+        lake.facts = replace(lake.facts, snapshots=(*lake.facts.snapshots[:-1], newest))
+
+    lake.after_commit = forget
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith("Snapshot 1 is no longer part of the table's history.")
+
+
+@by_name
+def test_a_conflict_leaves_the_table_as_it_was(world, lake, operation):
+    def refuse():
+        raise CommitConflict("A writer was faster.")
+
+    lake.before_commit = refuse
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "A writer was faster.")
+    assert [ref.name for ref in lake.facts.refs] == ["main"]
+
+
+@by_name
+def test_an_answer_that_was_lost_is_found_in_the_table(world, lake, operation):
+    def lose_answer():
+        raise CommitUnknown("The answer was lost.")
+
+    lake.after_commit = lose_answer
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert outcome.status is Status.SUCCEEDED
+    assert outcome.reason.endswith("An error came after it: The answer was lost.")
+
+
+@by_name
+def test_without_the_lease_nothing_is_run(world, lake, operation, clock, store, monkeypatch):
+    before = lake.facts.snapshot_id
+
+    def lose(lease, seconds):
+        raise LeaseLost("Another job took the table.")
+
+    make_tag = lake.create_tag
+    monkeypatch.setattr(
+        lake,
+        "create_tag",
+        lambda *a, **k: (make_tag(*a, **k), monkeypatch.setattr(store, "renew", lose)),
+    )
+    if operation.undo_window_seconds is None:
+        monkeypatch.setattr(
+            store, "set_state", lambda *a: monkeypatch.setattr(store, "renew", lose)
+        )
+
+    with pytest.raises(LeaseLost):
+        run_operation(world, TABLE, operation)
+
+    assert (lake.facts.snapshot_id, lake.facts.statistics) == (before, ())
+
+
+@by_committing
+def test_a_job_that_was_left_behind_is_settled_by_its_own_check(world, lake, operation, store):
+    """Rewritten delete files are not lost ones, which a check made for compaction would say."""
+    outcome = run_operation(world, TABLE, operation)
+    store.settle(outcome.job_id, JobState.UNKNOWN, "It was left behind.")
+
+    run_operation(world, TABLE, STATS)
+
+    settled = store.job(outcome.job_id)
+    assert (settled.state, settled.reason) == (
+        JobState.SUCCEEDED,
+        "Its snapshot was found in the table, and its rows add up.",
+    )
+
+
+def test_a_policy_sets_arguments_and_the_undo_window():
+    values = {
+        "rewrite_manifests.use_caching": True,
+        "compute_table_stats.columns": ("id",),
+    }
+    book = PolicyBook(rules=(PolicyRule("all", values=values),))
+    policy = resolve(book, TABLE, {})
+
+    operations = upkeep_of(policy)
+
+    assert list(operations) == [item for item in Operation if item in operations]
+    assert len(operations) == 5
+    assert operations[Operation.REWRITE_MANIFESTS].arguments.use_caching is True
+    assert operations[Operation.COMPUTE_TABLE_STATS].arguments.columns == ("id",)
+    window = policy.compaction.undo_window_seconds
+    assert operations[Operation.REMOVE_DANGLING_DELETES].undo_window_seconds == window
