@@ -92,13 +92,17 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        row = run(Path(folder).resolve(), arguments.files)
-    if arguments.json:
-        print(json.dumps(row, indent=2))
+        # Removing a million files takes minutes, so the figures are said before.
+        show(run(Path(folder).resolve(), arguments.files), as_json=arguments.json)
+
+
+def show(row: dict[str, float], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(row, indent=2), flush=True)
         return
     print(f"{'what':<18} {'figure':>12}")
     for name, value in row.items():
-        print(f"{name:<18} {value:>12,.1f}")
+        print(f"{name:<18} {value:>12,.1f}", flush=True)
 
 
 if __name__ == "__main__":

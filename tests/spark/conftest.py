@@ -6,9 +6,11 @@ Spark and pyiceberg open the same embedded catalog: what one writes, the other s
 from __future__ import annotations
 
 import os
+import sqlite3
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -213,7 +215,10 @@ class Lake:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, app: App) -> Lake:
+def lake(spark: SparkSession, app: App, lake_folder: Path) -> Iterator[Lake]:
     made = Lake(spark, app, f"n{next(_namespaces)}")
     spark.sql(f"CREATE NAMESPACE {CATALOG}.{made.namespace}")
-    return made
+    yield made
+    # A sweep asks where all tables live, and a test may have broken its own.
+    with closing(sqlite3.connect(lake_folder / "catalog.db")) as db, db:
+        db.execute("DELETE FROM iceberg_tables WHERE table_namespace = ?", (made.namespace,))

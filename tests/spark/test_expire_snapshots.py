@@ -153,6 +153,8 @@ def test_only_planned_snapshots_go_whatever_a_branch_would_let_go(lake, later):
     ids = snapshot_ids(lake, table)
     rows = lake.rows(table, at=f"VERSION AS OF {ids[1]}")
     later.store.consumers.add("stream", table, snapshot_id=ids[1], lease_seconds=DAY)
+    stock = lake.java(table).expireSnapshots().expireSnapshotId(ids[0]).expireOlderThan(0)
+    assert stock.apply().size() == 3
 
     outcome = run_operation(later, table, expiry())
 

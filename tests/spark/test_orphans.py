@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from neve.model.errors import ExecutionError, JobRefused, TableUnreadable
-from neve.model.orphans import Keep, OrphanRules, QuarantineState
+from neve.model.orphans import Keep, Listing, OrphanRules, QuarantineState
 from neve.model.outcome import Status
 from neve.service.orphans import change_orphans, find_orphans, restore_orphans, sweep_orphans
 from neve.spark.tables import iceberg, spark_name
+from neve.testing.lake import SilentReporter
 
 #: No waiting in quarantine, and small tables may be half orphans.
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
@@ -124,6 +125,24 @@ def test_exactly_the_orphans_are_found_quarantined_and_deleted(lake, swept):
     assert lake.app.spark.unreachable(swept, sorted(reached)) == []
 
 
+def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
+    folder, surveyor = folder_of(lake, swept), lake.app.maintenance.surveyor
+    adopt(lake, swept, f"file://elsewhere{folder}/data/old.parquet")
+    now_ms = int(time.time() * 1000)
+    listing = Listing((f"file:{folder}",), (), frozenset(), now_ms - 86_400_000, now_ms)
+    watched = [f"file:{folder}/data/{name}" for name in ("old.parquet", "c%20d.parquet", "gone")]
+    reachable = surveyor.reachable(swept)
+
+    def sweep():
+        return lake.app.spark.sweep(swept, listing, lambda: reachable, watched, SilentReporter())
+
+    few = sweep()
+    monkeypatch.setattr("neve.spark.listing.distribute.FEW_FILES", -1)
+    assert sweep() == few
+    assert names(few.candidates) == {"c%20d.parquet", "old-m0.avro"}
+    assert few.elsewhere == (f"file:{folder}/data/old.parquet",)
+
+
 def test_a_sweep_looks_first_then_marks_then_deletes_and_then_rests(lake):
     table = lake.create()
     lake.fill(table, files=2)
@@ -171,6 +190,24 @@ def test_what_was_restored_or_became_reachable_is_not_deleted(lake):
         "changed": "It has changed since it was marked.",
     }
     assert names(find_orphans(world, table, RULES).orphans) == {"changed"}
+
+
+def test_files_are_listed_before_metadata_is_read(lake):
+    table = lake.create()
+    lake.fill(table, files=1)
+    folder = folder_of(lake, table)
+    early = plant(folder / "data" / "early")
+    surveyor = lake.app.maintenance.surveyor
+    now_ms = int(time.time() * 1000)
+    listing = Listing((f"file:{folder}",), (), frozenset(), now_ms - 86_400_000, now_ms)
+
+    def read_late():
+        plant(folder / "data" / "late")
+        return surveyor.reachable(table)
+
+    found = lake.app.spark.sweep(table, listing, read_late, [f"file:{early}"], SilentReporter())
+    assert names(found.candidates) == {"early"}
+    assert found.watched == {f"file:{early}": (found.candidates[0], None)}
 
 
 def test_a_path_that_is_reachable_under_another_authority_stops_everything(lake):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Protocol
 
 from pyiceberg.catalog import load_catalog
@@ -17,6 +18,8 @@ from neve.model.errors import ConfigError
 from neve.model.table import TableRef, parse_table_ref
 
 GLOB_CHARACTERS = "*?["
+#: For connecting, and for each answer.
+REST_TIMEOUT_SECONDS = (10.0, 120.0)
 
 
 class ReadableCatalog(Protocol):
@@ -72,7 +75,7 @@ class Catalogs:
                 self._open[name] = (
                     EmbeddedCatalog(name, properties)
                     if is_embedded(properties)
-                    else load_catalog(name, **properties)
+                    else _impatient(load_catalog(name, **properties))
                 )
         return self._open[name]
 
@@ -126,6 +129,14 @@ class Catalogs:
                 ]
                 pending += catalog.list_namespaces(namespace)
             return found
+
+
+def _impatient(catalog: ReadableCatalog) -> ReadableCatalog:
+    """Give up on a REST catalog that does not answer; pyiceberg would wait for ever."""
+    session = getattr(catalog, "_session", None)
+    if session is not None:
+        session.request = partial(session.request, timeout=REST_TIMEOUT_SECONDS)
+    return catalog
 
 
 def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:

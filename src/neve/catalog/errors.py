@@ -25,6 +25,8 @@ UNREACHABLE = (
     iceberg.ForbiddenError,
     iceberg.OAuthError,
 )
+#: How metadata files are called; an error that names one is about the table.
+METADATA_SUFFIX = ".metadata.json"
 UNREADABLE = (
     OSError,
     ValidationError,
@@ -83,16 +85,29 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise TableNotFound(
             f"There is no table {table}.", next_step=f"List tables: neve tables '{table.catalog}.*'"
         ) from error
+    except iceberg.ServerError as error:
+        if METADATA_SUFFIX not in str(error):
+            raise _no_answer(table, error) from error
+        # The catalog answered: it is the table's metadata that it cannot read.
+        raise _unreadable(table, error) from error
     except unreachable() as error:
-        raise CatalogError(
-            f"Catalog {table.catalog} cannot be reached: {first_line(error)}",
-            next_step=f"Check catalogs.{table.catalog} in neve.yaml, and that it is running.",
-        ) from error
+        raise _no_answer(table, error) from error
     except UNREADABLE as error:
-        raise TableUnreadable(
-            f"The metadata of table {table} cannot be read: {first_line(error)}",
-            next_step="Check that the metadata file and the warehouse exist and are readable.",
-        ) from error
+        raise _unreadable(table, error) from error
+
+
+def _no_answer(table: TableRef, error: BaseException) -> CatalogError:
+    return CatalogError(
+        f"Catalog {table.catalog} cannot be reached: {first_line(error)}",
+        next_step=f"Check catalogs.{table.catalog} in neve.yaml, and that it is running.",
+    )
+
+
+def _unreadable(table: TableRef, error: BaseException) -> TableUnreadable:
+    return TableUnreadable(
+        f"The metadata of table {table} cannot be read: {first_line(error)}",
+        next_step=f"See what is wrong and the way back: neve doctor {table}",
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -25,6 +25,11 @@ RENAMED = {
     "glue.id": "glue.id",
     "glue.endpoint": "glue.endpoint",
 }
+#: A catalog that never answers must not hold a job for ever.
+REST_TIMEOUTS = {
+    "rest.client.connection-timeout-ms": "10000",
+    "rest.client.socket-timeout-ms": "120000",
+}
 #: Keys that mean something to pyiceberg only.
 PYTHON_ONLY = {"type", "py-catalog-impl", "py-io-impl", "echo", "pool_pre_ping"}
 
@@ -37,6 +42,8 @@ def catalog_conf(name: str, properties: Mapping[str, str]) -> dict[str, str]:
             f"Catalog {name} has no uri.", next_step=f"Set catalogs.{name}.uri in neve.yaml."
         )
     values = dict(CATALOG_IMPLEMENTATIONS[kind])
+    if values.get("type") == "rest":
+        values |= REST_TIMEOUTS
     for key, value in properties.items():
         if key not in PYTHON_ONLY:
             values[RENAMED.get(key, key)] = value

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from neve.model.errors import ConfigError
-from neve.spark.conf import SPARK_CATALOG, catalog_conf, catalog_type, packages
+from neve.spark.conf import REST_TIMEOUTS, SPARK_CATALOG, catalog_conf, catalog_type, packages
 from neve.spark.jars import AWS_BUNDLE, POSTGRES_DRIVER, SPARK_RUNTIME, SQLITE_DRIVER
 
 JDBC = {"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog", "jdbc.schema-version": "V1"}
@@ -56,7 +56,14 @@ def conf(**properties):
     ids=["sqlite", "postgres", "no-user", "rest", "nessie", "nessie-branch", "hive", "glue"],
 )
 def test_a_catalog_is_configured_for_spark(properties, expected):
-    assert conf(**properties) == {**expected, "cache-enabled": "false"}
+    timeouts = REST_TIMEOUTS if expected.get("type") == "rest" else {}
+    assert conf(**properties) == {**timeouts, **expected, "cache-enabled": "false"}
+
+
+def test_a_users_own_timeout_wins():
+    found = conf(type="rest", uri="http://c", **{"rest__client__socket_timeout_ms": "5"})
+
+    assert found["rest.client.socket-timeout-ms"] == "5"
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from neve.model.orphans import ListedFile, Listing
 from neve.planning.locations import path_of, store_of
 from neve.planning.operations.remove_orphan_files import why_kept
-from neve.spark.listing.folders import Folder, lister_for, split_into_folders
+from neve.spark.listing.folders import Folder, lister_for
 from neve.spark.rewrite.storage import Storage
 
 TASKS_PER_CORE = 8
 LOOKED_UP_PER_TASK = 200
+#: Listing so many takes less time than starting a job for it.
+FEW_FILES = 5_000
 #: A listed file, its key, and why it is kept whatever metadata says.
 SCHEMA = (
     "key binary, store string, path string, size_bytes long, modified_ms long, etag string, "
@@ -29,9 +31,20 @@ def key_of(path: str) -> bytes:
     return blake2b(path_of(path).encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def list_files(session: SparkSession, listing: Listing, storage: Storage) -> DataFrame:
-    """All files below the roots, with what keeps them whatever metadata says."""
-    folders = split_into_folders(listing.roots, storage)
+def list_few(folders: Sequence[Folder], listing: Listing, storage: Storage) -> list[Row] | None:
+    """All rows, listed right here; None where there are so many that tasks should share them."""
+    rows: list[Row] = []
+    for row in _list_folders(folders, listing, storage):
+        rows.append(row)
+        if len(rows) > FEW_FILES:
+            return None
+    return rows
+
+
+def list_files(
+    session: SparkSession, folders: Sequence[Folder], listing: Listing, storage: Storage
+) -> DataFrame:
+    """All files in the folders, with what keeps them whatever metadata says."""
     context = session.sparkContext
     tasks = max(1, min(len(folders), TASKS_PER_CORE * context.defaultParallelism))
     rows = context.parallelize(folders, tasks).mapPartitions(

@@ -1,6 +1,7 @@
 """How orphans are found: a listing in Spark, compared there with what metadata reaches.
 
-Only sums and candidates come back to the driver. Nothing is changed here.
+Tables with few files are listed and compared right in the driver; of others, only sums and
+candidates come back to it. Nothing is changed here.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from pyspark.sql import functions as F
 from neve.model.orphans import FileTotals, Keep, ListedFile, Listing, ReachableFiles, Sweep
 from neve.planning.locations import store_of
 from neve.spark.errors import engine_errors
-from neve.spark.listing.distribute import key_of, list_files
+from neve.spark.listing.distribute import key_of, list_few, list_files
+from neve.spark.listing.folders import split_into_folders
+from neve.spark.operations.sweep_few import MAX_ELSEWHERE, sweep_few
 from neve.spark.rewrite.storage import Storage
 
 #: What one run takes; the rest is an orphan in the next run, too.
 MAX_CANDIDATES = 100_000
-MAX_ELSEWHERE = 10
 ROWS_PER_CHUNK = 50_000
 ELSEWHERE = "elsewhere"
 
@@ -35,8 +37,12 @@ def sweep(
     watched: Sequence[str],
 ) -> Sweep:
     """List first and read metadata then: what is committed in between is reachable."""
+    folders = split_into_folders(listing.roots, storage)
+    rows = list_few(folders, listing, storage)
+    if rows is not None:
+        return sweep_few(rows, read_reachable(), watched)
     with engine_errors("Listing files"):
-        files = list_files(session, listing, storage).persist(StorageLevel.DISK_ONLY)
+        files = list_files(session, folders, listing, storage).persist(StorageLevel.DISK_ONLY)
         try:
             files.count()
             reachable = read_reachable()

@@ -1,0 +1,60 @@
+"""The comparison of a sweep for tables with few files: the same rules, without a job of Spark."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+
+from neve.model.orphans import FileTotals, Keep, ListedFile, ReachableFiles, Sweep
+from neve.planning.locations import store_of
+from neve.spark.listing.distribute import Row, key_of
+
+MAX_ELSEWHERE = 10
+Judged = tuple[ListedFile, Keep | None]
+
+
+def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collection[str]) -> Sweep:
+    """Why each file is kept, and which are candidates. Being reachable comes before all else."""
+    stores: dict[bytes, set[str]] = defaultdict(set)
+    for path in reachable.paths:
+        stores[key_of(path)].add(store_of(path))
+    names = Counter(row[0] for row in rows)
+    judged: list[Judged] = []
+    elsewhere: list[str] = []
+    for row in rows:
+        key, store, path, size_bytes, modified_ms, etag, kept = row
+        keep = Keep(kept) if kept else None
+        if store in stores.get(key, ()):
+            keep = Keep.REACHABLE
+        elif key in stores:
+            # The sweep stops for these; nothing about them may be decided.
+            elsewhere.append(path)
+            keep = Keep.AMBIGUOUS
+        elif keep is None and names[key] > 1:
+            keep = Keep.AMBIGUOUS
+        judged.append((ListedFile(path, size_bytes, modified_ms, etag), keep))
+    unsure = set(elsewhere)
+    totals = _totals([item for item in judged if item[0].path not in unsure])
+    wanted = set(watched)
+    return Sweep(
+        reachable=reachable,
+        listed=_total([file for file, _ in judged]),
+        orphans=totals.get(None, FileTotals()),
+        kept={keep: total for keep, total in totals.items() if keep is not None},
+        candidates=tuple(
+            sorted((file for file, keep in judged if keep is None), key=lambda file: file.path)
+        ),
+        watched={file.path: (file, keep) for file, keep in judged if file.path in wanted},
+        elsewhere=tuple(sorted(elsewhere)[:MAX_ELSEWHERE]),
+    )
+
+
+def _totals(judged: Sequence[Judged]) -> dict[Keep | None, FileTotals]:
+    groups: dict[Keep | None, list[ListedFile]] = defaultdict(list)
+    for file, keep in judged:
+        groups[keep].append(file)
+    return {keep: _total(files) for keep, files in groups.items()}
+
+
+def _total(files: Sequence[ListedFile]) -> FileTotals:
+    return FileTotals(len(files), sum(file.size_bytes for file in files))
