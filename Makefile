@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+RESULTS := .neve/bench
 PYTEST := $(BIN)/python -m coverage run -m pytest
 
 .PHONY: help setup demo test test-unit test-spark test-system stack-up stack-down lint format lock bench clean
@@ -56,9 +57,19 @@ lock: ## Resolve the dependencies anew into the lock files.
 	uv pip compile --group java --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
 
-bench: setup ## Measure planning and cold start.
-	$(BIN)/python benchmarks/planning.py
-	$(BIN)/python benchmarks/cold_start.py
+bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes about 40 minutes.
+	$(BIN)/python benchmarks/planning.py --json-file $(RESULTS)/planning.json
+	$(BIN)/python benchmarks/cold_start.py --json-file $(RESULTS)/cold_start.json
+	$(BIN)/python benchmarks/many_tables.py --json-file $(RESULTS)/many_tables.json
+	$(BIN)/python benchmarks/parquet_footer.py --json-file $(RESULTS)/parquet_footer.json
+	$(BIN)/python benchmarks/compaction.py copy-1gb copy-4gb one-shot many-files wide \
+	  --json-file $(RESULTS)/compaction.json
+	$(BIN)/python benchmarks/row_groups.py --json-file $(RESULTS)/row_groups.json
+	$(BIN)/python benchmarks/maintenance.py --json-file $(RESULTS)/maintenance.json
+	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
+	$(BIN)/python tools/stack/stack.py up
+	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
+	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
 clean: ## Remove what the targets above made here (not the cache of jars).
 	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,7 +8,6 @@ The demo's table has 250 files in 50 manifests. Child processes are watched: non
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from statistics import median
 
 import psutil
 
+from report import add_options, tell
 from synthetic import make_table
 
 RUNS = 7
@@ -25,7 +25,7 @@ RUNS = 7
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -41,13 +41,12 @@ def main() -> None:
         "jvms_started": sum(jvms for _, jvms in runs),
         "runs": RUNS,
     }
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-    else:
-        print(
-            f"neve health, cold: median {result['median_s']:.2f} s, "
-            f"worst {result['worst_s']:.2f} s of {RUNS} runs, {result['jvms_started']} JVMs started"
-        )
+    tell(
+        arguments,
+        result,
+        f"neve health, cold: median {result['median_s']:.2f} s, "
+        f"worst {result['worst_s']:.2f} s of {RUNS} runs, {result['jvms_started']} JVMs started",
+    )
 
 
 def _run(config: Path) -> tuple[float, int]:

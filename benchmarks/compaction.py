@@ -29,6 +29,7 @@ from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
 from neve.testing.lake import SilentReporter
 from process_tree import measured
+from report import add_options, tell
 
 TARGET_BYTES = 128 * 2**20
 CASES: dict[str, dict[str, Any]] = {
@@ -197,7 +198,7 @@ def describe(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=["copy-1gb"], metavar="CASE")
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     parser.add_argument("--folder", help="Where to put the tables; a temporary folder by default.")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-", dir=arguments.folder))
@@ -208,10 +209,7 @@ def main() -> None:
         for case in arguments.cases:
             result = run_one_shot(bench) if case == "one-shot" else run_case(bench, case)
             results.append(result)
-            if not arguments.json:
-                print(describe(result), flush=True)
-        if arguments.json:
-            print(json.dumps(results, indent=2))
+        tell(arguments, results, "\n".join(describe(result) for result in results))
     finally:
         shutil.rmtree(folder)
 

@@ -23,6 +23,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from neve.spark.session import build_session
 from one_shot_maintenance import call_procedures
+from report import add_options, tell
 
 COMMITS = 5
 ROWS = 1000
@@ -105,16 +106,15 @@ def run(folder: Path, tables: int, applications: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--applications", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="neve-bench-") as name:
         result = run(Path(name), arguments.tables, arguments.applications)
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-        return
-    print(
+    tell(
+        arguments,
+        result,
         f"{result['tables']} tables\n"
         f"  neve maintain, JVM start included       {result['neve_s']:7.1f} s\n"
         f"  procedures one by one, one warm session {result['procedures_s']:7.1f} s: "
@@ -122,7 +122,7 @@ def main() -> None:
         f"  one application per table               {result['applications_scaled_s']:7.1f} s "
         f"({result['application_per_table_s']:.1f} s each, "
         f"{result['applications_measured']} measured): "
-        f"{result['times_faster_than_applications']:.1f}×"
+        f"{result['times_faster_than_applications']:.1f}×",
     )
 
 

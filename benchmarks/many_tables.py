@@ -16,12 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from report import add_options, tell
 from synthetic import make_table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     parser.add_argument("--tables", type=int, default=1000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -43,13 +44,12 @@ def main() -> None:
         "tables_judged": len(health["document"]),
         "plans_with_work": sum(1 for item in plan["document"]["plans"] if item["steps"]),
     }
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-        return
-    print(
+    tell(
+        arguments,
+        result,
         f"{result['tables']} tables: health {result['health_s']:.1f} s, "
         f"plan {result['plan_s']:.1f} s, together {result['total_s']:.1f} s "
-        f"({result['plans_with_work']} with work)"
+        f"({result['plans_with_work']} with work)",
     )
 
 

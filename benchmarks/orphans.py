@@ -8,7 +8,6 @@ Makes a table with that many real, tiny files in 1,000 folders; one file in twen
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from process_tree import measured
+from report import add_options, tell
 from synthetic import make_table
 
 FOLDERS = 1_000
@@ -89,20 +89,14 @@ def run(folder: Path, files: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1_000_000)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         # Removing a million files takes minutes, so the figures are said before.
-        show(run(Path(folder).resolve(), arguments.files), as_json=arguments.json)
-
-
-def show(row: dict[str, float], *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(row, indent=2), flush=True)
-        return
-    print(f"{'what':<18} {'figure':>12}")
-    for name, value in row.items():
-        print(f"{name:<18} {value:>12,.1f}", flush=True)
+        row = run(Path(folder).resolve(), arguments.files)
+        lines = [f"{name:<18} {value:>12,.1f}" for name, value in row.items()]
+        tell(arguments, row, "\n".join(lines))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ of a splice against `cp` on the same bytes.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -28,6 +27,7 @@ from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
 from neve.parquet.readers import LocalReader
 from neve.parquet.splice import plan_splice
+from report import add_options, tell
 
 
 def best_seconds(work: Callable[[], object], repeats: int) -> float:
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--row-groups", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--files", type=int, default=8)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_options(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         footers = [
@@ -144,19 +144,16 @@ def main() -> None:
             for count in arguments.row_groups
         ]
         copies = measure_copies(Path(name), arguments.megabytes, arguments.files)
-    if arguments.json:
-        print(json.dumps({"footers": footers, "copies": copies}, indent=2))
-        return
-    print("columns  row groups  page index  footer bytes  read ms  load ms  plan ms")
+    lines = ["columns  row groups  page index  footer bytes  read ms  load ms  plan ms"]
     for row in footers:
-        print(
+        lines.append(
             f"{row['columns']:>7}  {row['row_groups']:>10}  {row['page_index']!s:>10}  "
             f"{row['footer_bytes']:>12}  {row['read_ms']:>7.1f}  {row['load_ms']:>7.1f}  "
             f"{row['plan_ms']:>7.1f}"
         )
-    print("\nway               MB/s")
-    for row in copies:
-        print(f"{row['way']:<16}  {row['mb_per_s']:>5.0f}")
+    lines.append("\nway               MB/s")
+    lines += [f"{row['way']:<16}  {row['mb_per_s']:>5.0f}" for row in copies]
+    tell(arguments, {"footers": footers, "copies": copies}, "\n".join(lines))
 
 
 if __name__ == "__main__":

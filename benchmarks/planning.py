@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from report import add_options, tell
 from synthetic import make_table
 
 SIZES = ((1_000, 10), (10_000, 100), (30_000, 300), (100_000, 1_000))
@@ -73,7 +74,7 @@ def run(folder: Path) -> list[dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     parser.add_argument("--measure", nargs=2, metavar=("FOLDER", "TABLE"))
     arguments = parser.parse_args()
     if arguments.measure:
@@ -81,15 +82,15 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = run(Path(folder))
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-        return
-    print(f"{'files':>8} {'manifests':>9} {'wall s':>8} {'cpu s':>8} {'µs/file':>8} {'peak MB':>8}")
-    for row in rows:
-        print(
-            f"{row['files']:>8} {row['manifests']:>9} {row['wall_s']:>8.2f} {row['cpu_s']:>8.2f} "
-            f"{row['us_per_file']:>8.0f} {row['peak_mb']:>8.0f}"
-        )
+    lines = [
+        f"{'files':>8} {'manifests':>9} {'wall s':>8} {'cpu s':>8} {'µs/file':>8} {'peak MB':>8}"
+    ]
+    lines += [
+        f"{row['files']:>8} {row['manifests']:>9} {row['wall_s']:>8.2f} {row['cpu_s']:>8.2f} "
+        f"{row['us_per_file']:>8.0f} {row['peak_mb']:>8.0f}"
+        for row in rows
+    ]
+    tell(arguments, rows, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ action, which makes large ones; then both are read through Spark. The default of
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from compaction import TARGET_BYTES, Bench
 from neve.model.policy import Policy
+from report import add_options, tell
 
 TOTAL_MB = 256
 SIZES_MB = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -39,7 +39,7 @@ def run(bench: Bench, megabytes: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
+    add_options(parser)
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-"))
     try:
@@ -48,17 +48,17 @@ def main() -> None:
         rows = [run(bench, megabytes) for megabytes in SIZES_MB]
     finally:
         shutil.rmtree(folder)
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-        return
-    print("            rewrite CPU-s      scan s            lookup s")
-    print("row group   copy  re-encode    copy  re-encode   copy  re-encode")
+    lines = [
+        "            rewrite CPU-s      scan s            lookup s",
+        "row group   copy  re-encode    copy  re-encode   copy  re-encode",
+    ]
     for row in rows:
-        print(
+        lines.append(
             f"{row['row_group_mb']:>6.2f} MB {row['copy_cpu_s']:>7.1f} {row['encode_cpu_s']:>10.1f}"
             f" {row['copy_scan_s']:>7.2f} {row['encode_scan_s']:>10.2f}"
             f" {row['copy_lookup_s']:>6.2f} {row['encode_lookup_s']:>10.2f}"
         )
+    tell(arguments, rows, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.spark.test_demo import SMALL_DEMO, check_story
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from neve.app import App
@@ -46,10 +47,13 @@ def test_every_command_works(neve):
 
 
 def test_the_readme_has_commands():
-    assert {line.split()[1] for line in commands()} >= {
-        "tables",
-        "health",
-        "plan",
-        "apply",
-        "compact",
-    }
+    shown = {line.split()[1] for line in commands()}
+    assert shown >= {"tables", "health", "snapshots", "plan", "apply", "compact", "history"}
+    assert shown >= {"deletes", "manifests", "expire", "orphans", "consumers"}
+    assert shown >= {"policy", "maintain", "doctor"}
+
+
+def test_the_readme_names_every_command():
+    names = get_command(command_line).commands
+    text = README.read_text(encoding="utf-8")
+    assert [name for name in names if f"`neve {name}" not in text] == []

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyiceberg.catalog import load_catalog
 
-from neve.model.errors import CatalogError
+from neve.model.errors import CatalogError, TableUnreadable
 from neve.model.outcome import Status
 from neve.testing.lake import SilentReporter
 from neve.trino.connect import trino_errors
@@ -118,6 +118,42 @@ def test_a_storage_that_is_down_fails_writes_and_keeps_the_table(sales, trino_co
     assert sales.same_rows() == rows
 
 
+@pytest.mark.parametrize(
+    ("engine", "files", "rows_per_file", "quota_bytes"),
+    [("spark", 5, 8_000, 5_000_000), ("remote_copy", 3, 110_000, 30_000_000)],
+)
+def test_a_quota_exceeded_during_a_compaction_leaves_the_table_as_it_was(
+    small_bucket, house, engine, files, rows_per_file, quota_bytes
+):
+    """Hashes do not compress, so that the table and its copy do not both fit."""
+    small_bucket.resize(quota_bytes)
+    house.run(
+        "spark",
+        f"CREATE TABLE {house.name('noise')} (id BIGINT, noise STRING) USING iceberg "
+        f"LOCATION 's3://{small_bucket.name}/noise' "
+        "TBLPROPERTIES ('write.distribution-mode' = 'none', 'format-version' = '2')",
+    )
+    made = house.spark.range(0, files * rows_per_file, 1, files)
+    made = made.selectExpr("id", "sha2(cast(id AS string), 512) AS noise")
+    made.writeTo(house.name("noise")).append()
+    in_spark = f"SELECT count(*), sum(id), sum(crc32(noise)) FROM {house.name('noise')}"
+    in_trino = f"SELECT count(*), sum(id), checksum(noise) FROM {house.name('noise')}"
+    rows = house.run("spark", in_spark), house.run("trino", in_trino)
+    snapshot_id, paths = house.head("noise").snapshot_id, house.paths("noise")
+    assert (rows[0][0][0], len(paths)) == (files * rows_per_file, files)
+    assert {str(step.engine) for step in house.plan("noise").steps} == {engine}
+
+    outcome = house.compact("noise")
+
+    assert outcome.status is Status.FAILED
+    assert (house.head("noise").snapshot_id, house.paths("noise")) == (snapshot_id, paths)
+    assert (house.run("spark", in_spark), house.run("trino", in_trino)) == rows
+    small_bucket.resize(10 * quota_bytes)
+    assert house.compact("noise").status is Status.SUCCEEDED
+    assert len(house.paths("noise")) == 1
+    assert (house.run("spark", in_spark), house.run("trino", in_trino)) == rows
+
+
 def test_writers_of_two_engines_and_a_compaction_lose_nothing(sales, trino_connect):
     def write(engine, number):
         run = sales.run if engine == "spark" else None
@@ -172,9 +208,9 @@ def test_a_table_with_corrupt_metadata_is_recovered_by_its_previous_metadata(sal
     house.on_disk(current).write_bytes(b'{"format-version": 2, "table-uuid": "')
 
     for attempt in (house.plan, house.compact):
-        with pytest.raises(CatalogError, match=re.escape(current)) as raised:
+        with pytest.raises(TableUnreadable, match=re.escape(current)) as raised:
             attempt()
-        assert raised.value.next_step
+        assert f"neve doctor {house.ref()}" in raised.value.next_step
 
     catalog = load_catalog("iceberg", **house.catalogs["iceberg"])
     identifier = (house.lake.schema, "sales")

@@ -20,6 +20,7 @@ from neve.model.table import TableRef, parse_table_ref
 GLOB_CHARACTERS = "*?["
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
+SNAPSHOT_LOADING_MODE = "snapshot-loading-mode"
 
 
 class ReadableCatalog(Protocol):
@@ -75,7 +76,7 @@ class Catalogs:
                 self._open[name] = (
                     EmbeddedCatalog(name, properties)
                     if is_embedded(properties)
-                    else _impatient(load_catalog(name, **properties))
+                    else _with_all_snapshots(_impatient(load_catalog(name, **properties)))
                 )
         return self._open[name]
 
@@ -136,6 +137,15 @@ def _impatient(catalog: ReadableCatalog) -> ReadableCatalog:
     session = getattr(catalog, "_session", None)
     if session is not None:
         session.request = partial(session.request, timeout=REST_TIMEOUT_SECONDS)
+    return catalog
+
+
+def _with_all_snapshots(catalog: ReadableCatalog) -> ReadableCatalog:
+    """A file that no snapshot reaches may be deleted, so no setting may hide a snapshot."""
+    properties = getattr(catalog, "properties", None)
+    if properties is not None:
+        # Set here, because a REST server's own configuration may say otherwise.
+        properties[SNAPSHOT_LOADING_MODE] = "all"
     return catalog
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pyiceberg.table import Table
 
 from neve.catalog.connect import Catalogs
+from neve.model.errors import TableUnreadable
 from neve.model.orphans import TableHome
 from neve.model.table import TableRef
 
@@ -43,7 +44,18 @@ class Homes:
         for table in self._catalogs.tables("*"):
             found = before.get(table)
             if found is None or now - found[0] >= FRESH:
-                found = (now, home_of(table, self._catalogs.load(table)))
+                found = (now, self._home(table))
             known[table] = found
         self._known = known
         return [home for _, home in known.values()]
+
+    def _home(self, table: TableRef) -> TableHome:
+        try:
+            return home_of(table, self._catalogs.load(table))
+        except TableUnreadable as error:
+            # It may lie below any other: whoever sweeps that one must know why it waits.
+            raise TableUnreadable(
+                "Orphans are looked for only where the places of all tables are known. "
+                + error.message,
+                next_step=error.next_step,
+            ) from error

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from neve.app import utc_now
 from neve.cli.output import Output
 from neve.cli.render import table_of
+from neve.model.errors import InputError
 from neve.settings import TrinoSettings
 from neve.trino import (
     Counts,
@@ -24,7 +25,9 @@ from neve.trino import (
     maintain_table,
 )
 from neve.trino.connect import connect, trino_errors
+from neve.trino.maintain import Errors
 from neve.trino.selection import Place, select_tables
+from neve.trino.sentences import error_sentence
 
 
 def maintain_by_trino(
@@ -35,9 +38,13 @@ def maintain_by_trino(
     with closing(_connect(settings)) as connection:
         cursor = connection.cursor()
         places = select_tables(cursor, patterns, _maintenance(settings), errors)
+        if patterns and not places:
+            raise InputError(
+                f"No table in Trino matches {' '.join(patterns)}.",
+                next_step="Check the spelling, and trino.catalog and trino.schema in neve.yaml.",
+            )
         if dry_run:
-            _show_counts(cursor, places, printer)
-            return True
+            return _show_counts(cursor, places, errors, printer)
         run_id = str(uuid.uuid4())
         outcomes: list[tuple[Place, Outcome]] = []
         for done, place in enumerate(places):
@@ -85,23 +92,31 @@ def _maintenance(settings: TrinoSettings) -> MaintenanceSettings:
     )
 
 
-def _show_counts(cursor: Any, places: Sequence[Place], printer: Output) -> None:
+def _show_counts(cursor: Any, places: Sequence[Place], errors: Errors, printer: Output) -> bool:
     """Trino has no dry run of its own, so what there is stands for what would be looked at."""
-    found = []
-    for place in places:
-        where = {"catalog": place.settings.catalog, "schema": place.settings.schema}
+    found = [_counted(cursor, place, errors) for place in places]
+    printer.result(
+        {"engine": "trino", "tables": found},
+        lambda: table_of(
+            ("table", "snapshots", "files", "problem"),
+            [tuple("" if value is None else str(value) for value in row.values()) for row in found],
+        ),
+    )
+    return not any(row["problem"] for row in found)
+
+
+def _counted(cursor: Any, place: Place, errors: Errors) -> dict[str, Any]:
+    where = {"catalog": place.settings.catalog, "schema": place.settings.schema}
+    counts, problem = Counts(), None
+    try:
         counts = Counts(
             snapshots=get_snapshot_count(cursor, place.table, **where),
             files=get_file_count(cursor, place.table, **where),
         )
-        found.append((place, counts))
-    printer.result(
-        {"engine": "trino", "tables": [{"table": str(p), **asdict(c)} for p, c in found]},
-        lambda: table_of(
-            ("table", "snapshots", "files"),
-            [(str(p), str(c.snapshots), str(c.files)) for p, c in found],
-        ),
-    )
+    except errors as error:
+        # Its own trouble: the other tables are looked at.
+        problem = error_sentence(error)
+    return {"table": str(place), **asdict(counts), "problem": problem}
 
 
 def _document(place: Place, outcome: Outcome) -> dict[str, Any]:

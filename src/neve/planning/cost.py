@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from neve.model.plan import Cost, Interval
+from neve.model.policy import Engine
 
 #: A reader fetches a large file in ranges of about this size, a writer in parts of this size.
 READ_RANGE_BYTES = 8 * 1024 * 1024
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
+MB = 1024 * 1024
+#: Copying row groups before anything was learned: a disk or a store, wrong by a factor perhaps.
+DEFAULT_COPY_BYTES_PER_SECOND = Interval(low=80 * MB, expected=250 * MB, high=800 * MB)
+#: To copy a source, its footer is read, and what is copied is looked at in a few spots.
+GETS_PER_COPIED_FILE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class Rates:
     """How fast this deployment rewrites, and how much smaller outputs get."""
 
     bytes_per_second: Interval
+    #: The same where row groups are copied instead of re-encoded.
+    copy_bytes_per_second: Interval = DEFAULT_COPY_BYTES_PER_SECOND
     #: What a run takes however little it rewrites: starting the engine, planning, committing.
     overhead_seconds: float = 5.0
     #: Output bytes per input byte.
@@ -45,20 +53,18 @@ def estimate(
     file_sizes: Iterable[int],
     delete_files: int,
     output_files: int,
+    engine: Engine = Engine.SPARK,
 ) -> Cost:
     """The cost of reading those files with their deletes and writing the outputs."""
     sizes = list(file_sizes)
     bytes_read = sum(sizes)
-    bytes_written = int(bytes_read * rates.compression_ratio)
-    gets = sum(1 + math.ceil(size / READ_RANGE_BYTES) for size in sizes) + delete_files
-    output_bytes = bytes_written / max(1, output_files)
-    parts = math.ceil(output_bytes / UPLOAD_PART_BYTES)
-    # One part goes up as a plain PUT; more need a call to begin and one to complete the upload.
-    puts = output_files * (1 if parts <= 1 else parts + 2)
+    bytes_written = bytes_read if engine.copies else int(bytes_read * rates.compression_ratio)
+    gets, puts = _requests(sizes, delete_files, bytes_written, output_files, engine)
+    speed = rates.copy_bytes_per_second if engine.copies else rates.bytes_per_second
     seconds = Interval(
-        low=bytes_read / rates.bytes_per_second.high,
-        expected=bytes_read / rates.bytes_per_second.expected,
-        high=bytes_read / rates.bytes_per_second.low,
+        low=bytes_read / speed.high,
+        expected=bytes_read / speed.expected,
+        high=bytes_read / speed.low,
     )
     requests_usd = (gets * model.get_usd_per_1000 + puts * model.put_usd_per_1000) / 1000
     usd_per_second = model.memory_gb * model.compute_usd_per_gb_second
@@ -75,6 +81,19 @@ def estimate(
             high=requests_usd + usd_per_second * seconds.high,
         ),
     )
+
+
+def _requests(
+    sizes: Sequence[int], delete_files: int, bytes_written: int, output_files: int, engine: Engine
+) -> tuple[int, int]:
+    """GETs and PUTs; a part that the store copies is priced as a PUT."""
+    if engine is Engine.REMOTE_COPY:
+        # A part for every source, one for the footer, a call to begin and one to complete.
+        return GETS_PER_COPIED_FILE * len(sizes), len(sizes) + 3 * output_files
+    gets = sum(1 + math.ceil(size / READ_RANGE_BYTES) for size in sizes) + delete_files
+    parts = math.ceil(bytes_written / max(1, output_files) / UPLOAD_PART_BYTES)
+    # One part goes up as a plain PUT; more need a call to begin and one to complete the upload.
+    return gets, output_files * (1 if parts <= 1 else parts + 2)
 
 
 def actual_usd(model: CostModel, estimated: Cost, seconds: float) -> float:

@@ -185,6 +185,7 @@ def _group(
             file_sizes=[file.size_bytes for file in candidate.files],
             delete_files=candidate.delete_files,
             output_files=candidate.outputs,
+            engine=chosen.engine,
         ),
     )
 

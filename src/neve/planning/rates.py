@@ -14,6 +14,7 @@ from neve.planning.cost import Rates
 MB = 1024 * 1024
 #: Before anything was learned: an untuned Spark on two cores, wrong by a factor of two perhaps.
 DEFAULT_BYTES_PER_SECOND = Interval(low=12 * MB, expected=25 * MB, high=50 * MB)
+COPYING = ("copy", "remote_copy")
 MIN_SAMPLES = 3
 MAX_SAMPLES = 50
 #: Runs below this say something about overhead, not about speed or compression.
@@ -28,22 +29,40 @@ def learn_rates(outcomes: Sequence[Outcome], table: TableRef) -> Rates:
     if len(runs) < MIN_SAMPLES:
         return learned
     overhead = min(run.seconds for run in runs)
-    large = [run for run in runs if run.bytes_rewritten >= MIN_BYTES and run.seconds > overhead]
-    speeds = sorted(run.bytes_rewritten / (run.seconds - overhead) for run in large)
-    if len(speeds) >= MIN_SAMPLES:
-        speed = Interval(_quantile(speeds, 0.1), median(speeds), _quantile(speeds, 0.9))
-        learned = replace(learned, bytes_per_second=speed)
+    encoded = _speed([run for run in runs if not _copied(run)], overhead)
+    copied = _speed([run for run in runs if _copied(run)], overhead)
     return replace(
-        learned, overhead_seconds=overhead, samples=len(runs), time_error=_time_error(runs)
+        learned,
+        bytes_per_second=encoded or learned.bytes_per_second,
+        copy_bytes_per_second=copied or learned.copy_bytes_per_second,
+        overhead_seconds=overhead,
+        samples=len(runs),
+        time_error=_time_error(runs),
     )
 
 
+def _copied(run: Outcome) -> bool:
+    """Whether the run mostly kept row groups as they were: that is another speed."""
+    copies = sum(count for name, count in run.engines.items() if name in COPYING)
+    return copies > sum(run.engines.values()) / 2
+
+
+def _speed(runs: Sequence[Outcome], overhead: float) -> Interval | None:
+    large = [run for run in runs if run.bytes_rewritten >= MIN_BYTES and run.seconds > overhead]
+    speeds = sorted(run.bytes_rewritten / (run.seconds - overhead) for run in large)
+    if len(speeds) < MIN_SAMPLES:
+        return None
+    return Interval(_quantile(speeds, 0.1), median(speeds), _quantile(speeds, 0.9))
+
+
 def _compression_ratio(runs: Sequence[Outcome], table: TableRef) -> float:
-    # A run that applied deletes shrank the data for another reason than compression.
+    # A run that applied deletes shrank the data for another reason than compression, and one
+    # that copied tells nothing of it.
     own = [
         run
         for run in runs
         if run.table == table
+        and not _copied(run)
         and run.bytes_rewritten >= MIN_BYTES
         and not (run.proof and run.proof.rows_deleted)
     ]

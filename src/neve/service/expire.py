@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from neve.model.errors import ExecutionError, JobRefused
+from neve.model.errors import CommitConflict, ExecutionError, JobRefused
 from neve.model.expiry import ChangeRefs, ExpireSnapshots, ExpiryRules, RemoveSnapshots
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation, OperationPlan
@@ -64,6 +64,7 @@ class ExpireSnapshotsOperation:
     ) -> dict[str, int]:
         step, table = plan.step, plan.table
         assert step is not None
+        self._still_holds(world, plan)
         if step.tags or step.dropped_refs:
             held.check()
             change = ChangeRefs(step.tags, step.dropped_refs)
@@ -77,6 +78,22 @@ class ExpireSnapshotsOperation:
             world.engine.execute(table, remove, properties, world.say)
             world.say.progress(start + len(chunk), len(gone))
         return _delete_freed(world, plan, held) if step.freed else {}
+
+    def _still_holds(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> None:
+        """Reading what is freed takes its time: a consumer, ref or setting may be new."""
+        assert plan.step is not None
+        facts = world.surveyor.outline(plan.table)
+        consumers = world.store.consumers.live(plan.table)
+        now = plan_expiry(facts, self.rules, consumers, plan.created_at)
+        there = {snapshot.snapshot_id for snapshot in facts.snapshots}
+        may_go = {snapshot.snapshot_id for snapshot in now.expired}
+        needed = {s.snapshot_id for s in plan.step.expired} & there - may_go
+        if why := why_refused(facts) or (
+            f"Snapshot {min(needed)} of table {plan.table} is needed since the plan."
+            if needed
+            else None
+        ):
+            raise CommitConflict(why, next_step="Run the command again: it plans anew.")
 
     def figures(self, facts: TableFacts) -> dict[str, int]:
         return {"snapshots": len(facts.snapshots), "refs": len(facts.refs)}

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 
 from neve.model.errors import InputError
 from neve.model.table import TableRef
+from neve.planning.sql_names import sql_name
 from neve.spark.errors import engine_errors
-from neve.spark.tables import quoted_name, spark_name
+from neve.spark.tables import spark_name
 
 EVENT_TYPES = ("page_view", "click", "purchase", "add_to_cart", "search")
 DEVICE_TYPES = ("mobile", "desktop", "tablet")
@@ -58,7 +59,7 @@ class TimedQuery:
 
 
 def create_namespace(session: SparkSession, table: TableRef) -> None:
-    name = quoted_name((table.catalog, *table.namespace))
+    name = sql_name(table.catalog, *table.namespace)
     with engine_errors(f"Creating namespace {name}"):
         session.sql(CREATE_NAMESPACE, args={"namespace": name})
 

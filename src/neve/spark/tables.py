@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from neve.model.table import TableRef
+from neve.planning.sql_names import full_name
 from neve.spark.errors import engine_errors
 
 
@@ -37,11 +38,7 @@ def activate(session: SparkSession) -> None:
 
 def spark_name(table: TableRef) -> str:
     """The name with every part quoted: Spark takes fewer bare names than people write."""
-    return quoted_name((table.catalog, *table.namespace, table.name))
-
-
-def quoted_name(parts: Iterable[str]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    return full_name(table)
 
 
 def load_table(session: SparkSession, table: TableRef) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
 
 from neve.model.expiry import FileKind, FreedFile
 from neve.model.facts import TableFacts
@@ -15,16 +17,21 @@ class ExpiringLake(MemoryLake):
     """Each snapshot has a manifest list besides its data files.
 
     `reached_again` are paths that only the engine's own reading finds in use; `undeletable` ones
-    stay whatever is asked.
+    stay whatever is asked; `after_reading` is called once it is known what would be freed.
     """
 
     def __init__(self, facts: TableFacts) -> None:
         super().__init__(facts)
         self.reached_again: set[str] = set()
         self.undeletable: set[str] = set()
+        self.after_reading: Callable[[], None] = lambda: None
 
     def outline(self, table: TableRef) -> TableFacts:
         return self.facts
+
+    def change(self, **facts: Any) -> None:
+        """Another commit that makes no snapshot."""
+        self.facts = replace(self.facts, **facts)
 
     def files_of(self, snapshot_id: int) -> dict[str, FreedFile]:
         files = [FreedFile(f"file:///lake/list-{snapshot_id}", FileKind.MANIFEST_LIST, 1)]
@@ -40,6 +47,7 @@ class ExpiringLake(MemoryLake):
             if snapshot.snapshot_id not in snapshot_ids:
                 for path in self.files_of(snapshot.snapshot_id):
                     gone.pop(path, None)
+        self.after_reading()
         return tuple(gone.values())
 
     def reachable(self, table: TableRef) -> ReachableFiles:

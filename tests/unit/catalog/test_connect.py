@@ -181,3 +181,9 @@ def test_a_database_without_tables_is_an_empty_catalog():
 )
 def test_nessie_is_a_rest_catalog(properties, expected):
     assert pyiceberg_properties(properties) == expected
+
+
+def test_no_setting_hides_snapshots_that_no_ref_points_to():
+    catalogs = Catalogs({"memory": {"type": "in-memory", "snapshot-loading-mode": "refs"}})
+
+    assert catalogs.catalog("memory").properties["snapshot-loading-mode"] == "all"

@@ -15,7 +15,7 @@ from pyiceberg.table.update import (
 from pyiceberg.types import LongType, NestedField
 
 from neve.catalog.surveyor import CatalogSurveyor
-from neve.model.errors import CatalogError, TableUnreadable
+from neve.model.errors import TableUnreadable
 from neve.testing.facts import NOW, TABLE
 from neve.testing.local_lake import DELETED, FileEntry, Manifest
 
@@ -139,5 +139,5 @@ def test_homes_are_those_of_all_tables_and_one_that_is_unreadable_is_an_error(
     local(other.metadata_location).unlink()
     assert len(surveyor.homes()) == 3
     local(third.metadata_location).unlink()
-    with pytest.raises(CatalogError):
+    with pytest.raises(TableUnreadable, match=r"places of all tables are known\. The metadata of"):
         CatalogSurveyor(surveyor._catalogs, lambda: NOW).homes()

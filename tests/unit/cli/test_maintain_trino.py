@@ -77,6 +77,31 @@ def test_a_dry_run_on_trino_changes_nothing(run_json, trino):
     assert not any("EXECUTE" in statement for statement in trino.statements)
 
 
+def test_a_dry_run_says_which_table_cannot_be_counted(run, run_json, trino):
+    trino.fail("sales$files", FakeTrinoError("no metadata"))
+
+    document, code = run_json("maintain", "--dry-run")
+
+    assert code == 1
+    assert document["tables"] == [
+        {"table": "iceberg.lakehouse.events", "snapshots": 3, "files": 5, "problem": None},
+        {
+            "table": "iceberg.lakehouse.sales",
+            "snapshots": None,
+            "files": None,
+            "problem": "no metadata",
+        },
+    ]
+    assert "no metadata" in run("maintain", "--dry-run").stdout
+
+
+def test_a_name_that_matches_no_table_is_an_error(run, trino):
+    result = run("maintain", "slaes")
+
+    assert result.exit_code == 1
+    assert "No table in Trino matches slaes." in result.stderr
+
+
 def test_the_password_is_never_shown(run, trino):
     (trino_error := FakeTrinoError("refused")).message = "refused"
     trino.fail("SHOW TABLES", trino_error)

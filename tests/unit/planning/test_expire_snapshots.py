@@ -205,10 +205,20 @@ def test_a_staged_snapshot_stays_as_long_as_the_retention():
     assert expired(table(*AGED, young, old, head=5)) == [1, 2, 3, 9]
 
 
-def test_a_table_without_garbage_collection_is_refused():
-    facts = table(*AGED, **{"gc--enabled": "False"})
+@pytest.mark.parametrize("number", ["--5", "-99999999999999999999999999", "٣x", "5 days", "²"])
+def test_a_property_that_is_no_span_changes_nothing(number):
+    own = {"history--expire--max-snapshot-age-ms": number, "history--expire--max-ref-age-ms": "-"}
 
-    assert "gc.enabled set to false" in why_refused(facts)
+    assert expired(table(*AGED, **own)) == expired(table(*AGED))
+
+
+@pytest.mark.parametrize("word", ["False", "no", "0", " true", ""])
+def test_a_table_without_garbage_collection_is_refused(word):
+    """Iceberg takes every word but true for false."""
+    facts = table(*AGED, **{"gc--enabled": word})
+
+    assert f"gc.enabled={word}:" in why_refused(facts)
+    assert why_refused(table(*AGED, **{"gc--enabled": "TRUE"})) is None
     assert why_refused(table(*AGED)) is None
 
 

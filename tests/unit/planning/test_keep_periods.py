@@ -246,3 +246,13 @@ def test_the_newest_of_each_kept_bucket_stays_and_nothing_else(hours, period, co
     assert left - {s.snapshot_id for s in snapshots if s.committed_at == NOW} == (
         wanted | {snapshots[-1].snapshot_id}
     ) - {s.snapshot_id for s in snapshots if s.committed_at == NOW}
+
+
+def test_a_branch_with_the_name_of_such_a_tag_is_left_alone():
+    name = tag_name(Period.DAILY, bucket(Period.DAILY, NOW - timedelta(days=30)))
+    facts = table(hourly(5), [RefFacts(name, 2, "branch")])
+
+    plan = plan_expiry(facts, DAYS, (), NOW)
+
+    assert not plan.dropped_refs
+    assert 2 not in {snapshot.snapshot_id for snapshot in plan.expired}

@@ -24,7 +24,8 @@ from neve.testing.facts import (
 )
 
 POLICY = Policy(target_file_size_bytes=100 * MB)
-RATES = Rates(DEFAULT_BYTES_PER_SECOND)
+#: One speed for all engines, so that the figures are easy to follow.
+RATES = Rates(DEFAULT_BYTES_PER_SECOND, DEFAULT_BYTES_PER_SECOND)
 
 
 def plan_of(facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, **request):

@@ -114,7 +114,8 @@ def test_files_since_the_start_of_an_unfinished_job_are_too_young():
 
 
 def test_a_table_whose_garbage_is_not_collected_is_refused():
-    assert "gc.enabled=false" in guards.gc_refusal(home(gc_enabled="FALSE"))
+    assert "gc.enabled=FALSE" in guards.gc_refusal(home(gc_enabled="FALSE"))
+    assert "gc.enabled=no" in guards.gc_refusal(home(gc_enabled="no"))
     assert guards.gc_refusal(home(gc_enabled="true")) is None
     assert guards.gc_refusal(home()) is None
 

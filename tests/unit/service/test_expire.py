@@ -120,6 +120,23 @@ def test_what_a_consumer_reads_stays_until_its_lease_is_over(world, lake, store,
     assert ids(lake) == [2, 5, 6]
 
 
+@pytest.mark.parametrize(
+    "need",
+    [
+        lambda lake, store: store.consumers.add("late", TABLE, snapshot_id=3, lease_seconds=DAY),
+        lambda lake, store: lake.create_tag(TABLE, 3, "late", DAY * 100_000),
+        lambda lake, store: lake.change(properties={"gc.enabled": "false"}),
+    ],
+)
+def test_what_is_needed_since_the_plan_stops_it_before_the_first_commit(world, lake, store, need):
+    lake.after_reading = lambda: need(lake, store)
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, ids(lake)) == (Status.FAILED, [1, 2, 3, 4, 5, 6])
+    assert lake.deleted_paths == []
+
+
 def test_a_file_that_the_engine_still_reaches_stays(world, lake):
     lake.reached_again = {"file:///lake/f3"}
 

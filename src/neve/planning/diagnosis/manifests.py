@@ -14,7 +14,8 @@ from neve.model.integrity import (
     TableIntegrity,
 )
 from neve.planning.diagnosis.findings import found
-from neve.planning.diagnosis.statements import sql_name, sql_text
+from neve.planning.diagnosis.statements import sql_text
+from neve.planning.sql_names import sql_name
 
 FILE_COUNTS = ("added_files", "existing_files", "deleted_files")
 ROW_COUNTS = ("added_rows", "existing_rows", "deleted_rows")

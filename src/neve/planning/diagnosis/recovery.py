@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from neve.model.diagnosis import Recovery
 from neve.model.integrity import MetadataFile, MetadataHistory
 from neve.model.table import TableRef
-from neve.planning.diagnosis.statements import full_name, register_table
+from neve.planning.diagnosis.statements import register_table
+from neve.planning.sql_names import full_name
 
 RECOVERED = "_recovered"
 #: Settings of a catalog that tell no secret, so that they may be shown.

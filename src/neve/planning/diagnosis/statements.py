@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from neve.model.table import TableRef
-
-
-def sql_name(*parts: str) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+from neve.planning.sql_names import sql_name
 
 
 def sql_text(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def full_name(table: TableRef) -> str:
-    return sql_name(table.catalog, *table.namespace, table.name)
 
 
 def register_table(table: TableRef, metadata_file: str) -> str:

@@ -18,24 +18,20 @@ from neve.model.expiry import (
 )
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
 from neve.model.sizes import format_size
+from neve.planning.operations.intent import why_shared
 from neve.planning.operations.keep_periods import period_of, wanted_tags
 
 MAIN = "main"
 MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS = "history.expire.min-snapshots-to-keep"
 MAX_REF_AGE = "history.expire.max-ref-age-ms"
-GC_ENABLED = "gc.enabled"
 MILLISECOND = timedelta(milliseconds=1)
 
 
 def why_refused(facts: TableFacts) -> str | None:
     """Why no snapshot of the table may expire at all."""
-    if facts.properties.get(GC_ENABLED, "true").lower() == "false":
-        return (
-            f"Table {facts.table} has {GC_ENABLED} set to false: "
-            "its files may belong to another table, so nothing of it is expired."
-        )
-    return None
+    shared = why_shared(facts.table, facts.properties)
+    return f"{shared} So nothing of it is expired." if shared else None
 
 
 def plan_expiry(
@@ -107,7 +103,7 @@ class _Log:
     def number(self, key: str) -> int | None:
         """A table property, where it is set to a number."""
         text = self.facts.properties.get(key, "")
-        return int(text) if text.lstrip("-").isdigit() else None
+        return int(text) if text.removeprefix("-").isdecimal() else None
 
     def age(self, snapshot: SnapshotFacts) -> timedelta:
         return self.now - snapshot.committed_at
@@ -127,8 +123,8 @@ class _Log:
 
 
 def _span(milliseconds: int) -> timedelta:
-    """A property may hold Java's largest number, which is no span here."""
-    return min(milliseconds, timedelta.max // MILLISECOND - 1) * MILLISECOND
+    """A property may hold Java's largest number, which is no span here, or one below zero."""
+    return min(max(milliseconds, 0), timedelta.max // MILLISECOND - 1) * MILLISECOND
 
 
 def _refs(log: _Log) -> tuple[dict[str, WantedTag], dict[str, DroppedRef]]:
@@ -137,7 +133,8 @@ def _refs(log: _Log) -> tuple[dict[str, WantedTag], dict[str, DroppedRef]]:
     dropped = {ref.name: gone for ref in facts.refs if (gone := _lapsed(log, ref)) is not None}
     wanted = wanted_tags(log.lineage, facts.refs, log.by_id, log.rules, log.now)
     for ref in facts.refs:
-        period = period_of(ref.name)
+        # A branch of such a name is somebody else's, and holds commits of its own.
+        period = period_of(ref.name) if ref.kind == "tag" else None
         if period is not None and log.rules.keep[period] and ref.name not in wanted:
             reason = f"it left the rule that keeps {log.rules.keep[period]} {period} snapshots"
             dropped[ref.name] = DroppedRef(ref.name, ref.kind, ref.snapshot_id, reason)

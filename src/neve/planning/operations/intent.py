@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
 from neve.model.facts import OPERATION_PROPERTY, TableFacts
 from neve.model.operation import Operation, OperationPlan
+from neve.model.table import TableRef
 
+GC_ENABLED = "gc.enabled"
 Step = TypeVar("Step")
 
 
@@ -31,3 +34,14 @@ def size_property(facts: TableFacts, name: str, default_bytes: int) -> int:
     """A size among the table's properties; what is no size counts as not set."""
     text = facts.properties.get(name, "")
     return int(text) if text.isdecimal() and int(text) > 0 else default_bytes
+
+
+def why_shared(table: TableRef, properties: Mapping[str, str]) -> str | None:
+    """Why files of the table may not be deleted, where its owner says so.
+
+    Iceberg takes every word but true for false here, whatever was meant by it.
+    """
+    said = properties.get(GC_ENABLED, "true")
+    if said.lower() == "true":
+        return None
+    return f"Table {table} has {GC_ENABLED}={said}: its files may belong to other tables."

@@ -18,7 +18,7 @@ DAYS_BEFORE_EPOCH = 3
 
 def wanted_tags(
     lineage: Sequence[SnapshotFacts],
-    tags: Iterable[RefFacts],
+    refs: Iterable[RefFacts],
     by_id: Mapping[int, SnapshotFacts],
     rules: ExpiryRules,
     now: datetime,
@@ -26,8 +26,8 @@ def wanted_tags(
     """The tags that must exist, by name; `lineage` is main's, from its head back."""
     tagged = {
         tag.name: by_id[tag.snapshot_id]
-        for tag in tags
-        if period_of(tag.name) is not None and tag.snapshot_id in by_id
+        for tag in refs
+        if tag.kind == "tag" and period_of(tag.name) is not None and tag.snapshot_id in by_id
     }
     wanted: dict[str, WantedTag] = {}
     for period, count in rules.keep.items():

@@ -27,6 +27,7 @@ from neve.model.orphans import (
     TableHome,
 )
 from neve.planning.locations import is_within, path_of, store_of
+from neve.planning.operations.intent import why_shared
 
 #: Properties that may put files elsewhere than below the table's location.
 PATH_PROPERTIES = (
@@ -43,10 +44,8 @@ NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
 
 def gc_refusal(home: TableHome) -> str | None:
-    """`gc.enabled=false` says that the files may belong to others, too."""
-    if home.properties.get("gc.enabled", "true").strip().lower() == "false":
-        return f"Table {home.table} has gc.enabled=false: its files may belong to other tables."
-    return None
+    """Files that may belong to others, too, are no orphans."""
+    return why_shared(home.table, home.properties)
 
 
 def locations_of(home: TableHome) -> list[str]:
