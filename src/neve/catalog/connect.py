@@ -98,6 +98,13 @@ class Catalogs:
         with catalog_errors(name):
             return [tuple(namespace) for namespace in catalog.list_namespaces()]
 
+    def siblings(self, table: TableRef) -> list[TableRef]:
+        """The other tables of its namespace."""
+        catalog = self.catalog(table.catalog)
+        with catalog_errors(table.catalog):
+            found = _tables_in(catalog, table.catalog, table.namespace)
+        return [other for other in found if other != table]
+
     def _matching_catalogs(self, pattern: str) -> list[str]:
         """Do not ask catalogs that the pattern excludes: they may be down, and they take time."""
         first, dot, _ = pattern.partition(".")
@@ -124,12 +131,18 @@ class Catalogs:
                 if namespace in seen:
                     continue
                 seen.add(namespace)
-                found += [
-                    TableRef(name, tuple(identifier[:-1]), identifier[-1])
-                    for identifier in catalog.list_tables(namespace)
-                ]
+                found += _tables_in(catalog, name, namespace)
                 pending += catalog.list_namespaces(namespace)
             return found
+
+
+def _tables_in(
+    catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]
+) -> list[TableRef]:
+    return [
+        TableRef(name, tuple(identifier[:-1]), identifier[-1])
+        for identifier in catalog.list_tables(namespace)
+    ]
 
 
 def _impatient(catalog: ReadableCatalog) -> ReadableCatalog:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pyiceberg.table import Table
 
 from neve.catalog.connect import Catalogs
-from neve.model.errors import TableUnreadable
+from neve.model.errors import TableNotFound, TableUnreadable
 from neve.model.orphans import TableHome
 from neve.model.table import TableRef
 
@@ -35,6 +35,7 @@ class Homes:
     def __init__(self, catalogs: Catalogs) -> None:
         self._catalogs = catalogs
         self._known: dict[TableRef, tuple[datetime, TableHome]] = {}
+        self._siblings: dict[TableRef, tuple[datetime, str]] = {}
 
     def read(self, now: datetime) -> list[TableHome]:
         """Homes of all tables that are listed now; an error for one is an error."""
@@ -48,6 +49,21 @@ class Homes:
             known[table] = found
         self._known = known
         return [home for _, home in known.values()]
+
+    def twin(self, table: TableRef, table_uuid: str, now: datetime) -> TableRef | None:
+        """Another name in the namespace for the same table: it was registered twice."""
+        for other in self._catalogs.siblings(table):
+            found = self._siblings.get(other)
+            if found is None or now - found[0] >= FRESH:
+                try:
+                    found = (now, str(self._catalogs.load(other).metadata.table_uuid))
+                except (TableUnreadable, TableNotFound):
+                    # Whoever cannot be read has no reader to lose a file to.
+                    continue
+                self._siblings[other] = found
+            if found[1] == table_uuid:
+                return other
+        return None
 
     def _home(self, table: TableRef) -> TableHome:
         try:

@@ -86,6 +86,10 @@ class CatalogSurveyor:
         """Where all tables of all catalogs live."""
         return self._homes.read(self._clock())
 
+    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
+        """Another name in its namespace under which the same table is registered."""
+        return self._homes.twin(table, table_uuid, self._clock())
+
     def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
         """Files that nothing reaches once the snapshots are gone."""
         loaded = self._catalogs.load(table)

@@ -116,7 +116,7 @@ def apply(
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
-    """Run exactly the plans of a file; a plan whose table has moved on is refused."""
+    """Run the plans of a file; a plan whose table has moved on is refused."""
     printer = Output(output)
     with errors_explained(printer):
         plans = read_plan_file(file)
@@ -178,11 +178,11 @@ def compact(
 
 def rollback(
     table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
-    to_snapshot: Annotated[int | None, typer.Option(help="A snapshot id.")] = None,
+    to_snapshot: Annotated[int | None, typer.Option(help="Back to this snapshot.")] = None,
     to_time: Annotated[
-        str | None, typer.Option(help="The last snapshot at this moment (ISO 8601, UTC).")
+        str | None, typer.Option(help="Back to the last snapshot of this moment (ISO 8601, UTC).")
     ] = None,
-    job: Annotated[str | None, typer.Option(help="Undo this job.")] = None,
+    job: Annotated[str | None, typer.Option(help="Undo this job of neve history.")] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:

@@ -16,7 +16,8 @@ from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 
 consumers_app = typer.Typer(
-    help="Readers of old snapshots that expiry waits for.", invoke_without_command=True
+    help="List readers of old snapshots that expiry waits for; add and remove them.",
+    invoke_without_command=True,
 )
 TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
 NameArgument = Annotated[str, typer.Argument(help="The consumer's name.")]
@@ -44,7 +45,9 @@ def add(
     at: Annotated[
         str | None, typer.Option("--at", help="It has read up to this moment (ISO 8601, UTC).")
     ] = None,
-    lease: Annotated[str, typer.Option(help="How long it counts unless renewed.")] = "7d",
+    lease: Annotated[
+        str, typer.Option(help="How long expiry waits for it, unless renewed.")
+    ] = "7d",
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:

@@ -38,7 +38,7 @@ def doctor(
     ] = None,
     metadata_folder: Annotated[
         str | None,
-        typer.Option(help="Where metadata files lie, for a catalog that cannot load the table."),
+        typer.Option(help="The metadata files' folder, if the catalog cannot load the table."),
     ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,

@@ -21,24 +21,30 @@ from neve.service.operate import run_operation
 
 def expire(
     table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only look.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Expire them; without it, only look.")
+    ] = False,
     older_than: Annotated[
         str, typer.Option("--older-than", help="Younger snapshots stay, e.g. 7d or 36h.")
     ] = "7d",
     retain_last: Annotated[
-        int, typer.Option("--retain-last", min=1, help="So many of every branch stay.")
+        int, typer.Option("--retain-last", min=1, help="So many of the last of every branch stay.")
     ] = 1,
     keep_hourly: Annotated[
-        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many hours.")
+        int,
+        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many hours."),
     ] = 0,
     keep_daily: Annotated[
-        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many days.")
+        int,
+        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many days."),
     ] = 0,
     keep_weekly: Annotated[
-        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many weeks.")
+        int,
+        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many weeks."),
     ] = 0,
     keep_monthly: Annotated[
-        int, typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of so many months.")
+        int,
+        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many months."),
     ] = 0,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,

@@ -40,18 +40,19 @@ def maintain(
     ] = False,
     apply: Annotated[
         bool,
-        typer.Option("--apply", help="Also expire snapshots and sweep orphans without a policy."),
+        typer.Option("--apply", help="Expire and sweep also where no policy says whether to."),
     ] = False,
     due: Annotated[
         bool, typer.Option("--due", help="Only tables whose schedule has come.")
     ] = False,
-    now: Annotated[bool, typer.Option("--now", help="Also outside of a policy's window.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also tables whose window is closed.")] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Compact, clean deletes and manifests, expire snapshots, sweep orphans: in this order.
 
-    What removes files for good runs only where a policy enables it, or with --apply.
+    What removes files for good runs only where a policy enables it, or with --apply; with
+    `engine: trino`, the configuration is the order to do it.
     """
     printer = Output(output)
     with errors_explained(printer):

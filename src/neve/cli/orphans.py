@@ -32,22 +32,27 @@ def orphans(
         str | None, typer.Option(help="Only files older than this, e.g. 3d; 24h is the least.")
     ] = None,
     quarantine: Annotated[
-        bool, typer.Option("--quarantine", help="Mark orphans; files are not touched.")
+        bool, typer.Option("--quarantine", help="Put orphans on the list; files are not touched.")
     ] = False,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Delete what has waited in quarantine long enough.")
+        bool, typer.Option("--purge", help="Delete what has been on the list long enough.")
     ] = False,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Take files off the list, all or the named ones.")
+        bool,
+        typer.Option("--restore", help="Take files off the list for good, the named ones or all."),
     ] = False,
-    show: Annotated[bool, typer.Option("--list", help="Show the quarantine.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the list: the quarantine.")] = False,
     max_orphan_ratio: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Stop above this share of files or bytes.")
+        float | None,
+        typer.Option(min=0, max=1, help="With a larger share of orphans, change nothing."),
     ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
-    """Find files that nothing refers to. Without an option, nothing is changed."""
+    """Find files that nothing refers to: look, then --quarantine, then --purge.
+
+    Without an option, nothing is changed.
+    """
     printer = Output(output)
     with application(printer, config) as app:
         _check(quarantine, purge, restore, show, paths or [])

@@ -37,7 +37,7 @@ policy_app = typer.Typer(no_args_is_help=True, help="Say which policy a table ha
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="As on the command line, e.g. expire_snapshots.older_than=3d."),
+    typer.Option("--set", help="Try a value out, e.g. expire_snapshots.older_than=3d."),
 ]
 
 
@@ -153,14 +153,14 @@ def list_policies(
 def import_file(
     file: Annotated[Path, typer.Argument(help="Polaris policies (JSON) or Amoro properties.")],
     tables: Annotated[
-        list[str] | None, typer.Option("--tables", help="Globs of the tables it is for.")
+        list[str] | None, typer.Option("--tables", help="Globs of the tables that they are for.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--type", help="The Polaris policy type, where it is not told.")
+        str | None, typer.Option("--type", help="The Polaris policy type, where the file has none.")
     ] = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
-    """Print the policies: section that does what a policy of Polaris or Amoro does."""
+    """Print policies of Apache Polaris or Amoro as a section of neve.yaml."""
     out = Output(output)
     with errors_explained(out):
         imported = import_policies(_read_document(file), tables=tuple(tables or ()), kind=kind)

@@ -53,9 +53,9 @@ def _when(policy: EffectivePolicy, timing: Mapping[str, Any]) -> str:
     window = "open" if timing["in_window"] else "closed"
     opened = f"the window is {window} now, " if policy.window else ""
     last = f"{timing['last_run']:%Y-%m-%d %H:%M} UTC" if timing["last_run"] else "never"
-    due = "due now" if timing["is_due"] else "not due yet"
     if policy.schedule is None:
-        due = "no schedule"
+        return f"no schedule, so maintain --due leaves it out; {opened}last run {last}"
+    due = "due now" if timing["is_due"] else "not due yet"
     return f"{due}, {opened}last run {last}, next run {timing['next_run']:%Y-%m-%d %H:%M} UTC"
 
 

@@ -88,6 +88,10 @@ class Surveyor(Protocol):
         """Where all tables of all catalogs live; one that cannot be loaded is an error."""
         ...
 
+    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
+        """Another name in its namespace under which the same table is registered, if any."""
+        ...
+
     def outline(self, table: TableRef) -> TableFacts:
         """Facts without files: snapshots, branches, tags and properties."""
         ...

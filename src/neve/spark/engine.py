@@ -174,7 +174,7 @@ class SparkEngine:
 
     def _storage(self, table: TableRef) -> Storage:
         """How tasks reach the table's files."""
-        return storage_of(dict(tables.load_table(self.session, table).io().properties()))
+        return storage_of(tables.io_properties(self.session, table))
 
     def stop(self) -> None:
         if self._session is not None:

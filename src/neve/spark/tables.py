@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from neve.model.table import TableRef
@@ -49,6 +50,22 @@ def load_table(session: SparkSession, table: TableRef) -> Any:
         )
         loaded.refresh()
         return loaded
+
+
+def io_properties(session: SparkSession, table: TableRef) -> dict[str, str]:
+    """How the table's files are reached, with the credentials that its catalog vends for them."""
+    with engine_errors(f"Loading table {table}"):
+        loaded = load_table(session, table)
+        io, location = loaded.io(), loaded.location()
+        properties = dict(io.properties())
+        gateway: Any = session.sparkContext._gateway
+        if is_instance_of(gateway, io, "org.apache.iceberg.io.SupportsStorageCredentials"):
+            vended = [(item.prefix(), dict(item.config())) for item in io.credentials()]
+            fitting = [item for item in vended if location.startswith(item[0])]
+            # As the specification has it, the longest prefix is the most fitting.
+            for _, config in sorted(fitting, key=lambda item: len(item[0])):
+                properties |= config
+        return properties
 
 
 def create_tag(

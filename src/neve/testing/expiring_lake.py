@@ -24,7 +24,11 @@ class ExpiringLake(MemoryLake):
         super().__init__(facts)
         self.reached_again: set[str] = set()
         self.undeletable: set[str] = set()
+        self.registered_again: TableRef | None = None
         self.after_reading: Callable[[], None] = lambda: None
+
+    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
+        return self.registered_again
 
     def outline(self, table: TableRef) -> TableFacts:
         return self.facts
