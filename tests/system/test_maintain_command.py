@@ -84,7 +84,7 @@ def test_a_table_that_fails_in_trino_leaves_the_other_alone(lake, stack, on_trin
     looked, done = on_trino("--dry-run"), on_trino("-o", "json")
 
     assert (looked.returncode, done.returncode) == (1, 1)
-    assert "metadata" in looked.stdout
+    assert "metadata" in looked.stdout, looked.stdout
     assert statuses(done) == {
         "broken": [(operation, "failed") for operation in OPERATIONS],
         "sound": [(operation, "completed") for operation in OPERATIONS],
@@ -103,6 +103,7 @@ def test_a_trino_that_is_down_is_one_sentence_and_exit_code_1(on_trino):
         done = on_trino(port=nobody.getsockname()[1])
 
     assert done.returncode == 1
+    print(done.stderr)
     first, second = done.stderr.splitlines()
     assert first.startswith("Error: Trino did not list the tables of iceberg.lake_")
     assert "Connection refused" in first
@@ -139,7 +140,7 @@ def test_spark_maintains_a_table_in_s3_and_again_finds_nothing_to_do(house, on_s
     assert code == 0, first
     reports = {r["operation"]: r["status"] for r in first["tables"][0]["operations"]}
     assert list(reports) == list(Operation)
-    assert set(reports.values()) == {"succeeded", "nothing_to_do"}, first
+    assert set(reports.values()) == {"succeeded", "nothing_to_do"}, reports
     assert reports["rewrite_data_files"] == "succeeded"
     assert first["tables"][0]["log_problem"] is None
     assert house.same_rows() == rows

@@ -136,9 +136,7 @@ class Catalogs:
             return found
 
 
-def _tables_in(
-    catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]
-) -> list[TableRef]:
+def _tables_in(catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]) -> list[TableRef]:
     return [
         TableRef(name, tuple(identifier[:-1]), identifier[-1])
         for identifier in catalog.list_tables(namespace)

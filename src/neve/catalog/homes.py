@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pyiceberg.table import Table
 
 from neve.catalog.connect import Catalogs
-from neve.model.errors import TableNotFound, TableUnreadable
+from neve.model.errors import CatalogError, TableUnreadable
 from neve.model.orphans import TableHome
 from neve.model.table import TableRef
 
@@ -57,8 +57,8 @@ class Homes:
             if found is None or now - found[0] >= FRESH:
                 try:
                     found = (now, str(self._catalogs.load(other).metadata.table_uuid))
-                except (TableUnreadable, TableNotFound):
-                    # Whoever cannot be read has no reader to lose a file to.
+                except CatalogError:
+                    # That table's trouble is its own, and this one must not wait for it.
                     continue
                 self._siblings[other] = found
             if found[1] == table_uuid:

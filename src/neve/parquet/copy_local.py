@@ -39,7 +39,8 @@ def splice_local(
     with its source; `sync` waits until the disk has them.
     """
     final = Path(target)
-    draft = final.with_name(f".{final.name}.{secrets.token_hex(8)}.tmp")
+    # Not hidden: what a killed process leaves must be found by whoever looks for orphans.
+    draft = final.with_name(f"{final.name}.{secrets.token_hex(8)}.tmp")
     try:
         _write(plan, draft, sync=sync)
         with LocalReader(draft) as reader:

@@ -42,7 +42,10 @@ def route(
     if refusal := _refusal(facts, files, delete_files, strategy, policy):
         return Route(Engine.SPARK, refusal)
     if all(file.path.startswith("s3:") for file in files):
-        return Route(Engine.REMOTE_COPY, "row groups are copied by the store itself")
+        return Route(
+            Engine.REMOTE_COPY,
+            "row groups are copied by the store itself, or through Spark where it has no such call",
+        )
     return Route(Engine.COPY, "row groups are copied as they are")
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from neve.model.errors import CommitConflict, ProofFailed
+from neve.model.errors import CommitConflict, ExecutionError, ProofFailed
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, TableFacts
 from neve.model.plan import FileGroup, Plan, RewriteDataFiles
 from neve.model.rewrite import (
@@ -51,9 +51,14 @@ def run_copy(run: CopyRun) -> CopyResult:
     """Copy all groups of the step and commit those that can be."""
     inputs = _inputs(run)
     orders = _orders(run.step.groups, inputs)
-    reports = run.world.engine.splice(
-        run.plan.table, orders, _requirements(run, inputs), run.world.say
-    )
+    try:
+        reports = run.world.engine.splice(
+            run.plan.table, orders, _requirements(run, inputs), run.world.say
+        )
+    except ExecutionError:
+        # Nobody reported what was written, and any attempt may have been.
+        _remember_leftovers(run, [path for order in orders for path in order.targets])
+        raise
     groups = {group.group_id: group for group in run.step.groups}
     written = [report for report in reports if report.refused is None]
     refused = tuple(

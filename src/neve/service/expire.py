@@ -64,7 +64,8 @@ class ExpireSnapshotsOperation:
     ) -> dict[str, int]:
         step, table = plan.step, plan.table
         assert step is not None
-        self._still_holds(world, plan)
+        if reason := self._why_no_longer(world, plan):
+            raise CommitConflict(reason, next_step="Run the command again: it plans anew.")
         if step.tags or step.dropped_refs:
             held.check()
             change = ChangeRefs(step.tags, step.dropped_refs)
@@ -79,21 +80,22 @@ class ExpireSnapshotsOperation:
             world.say.progress(start + len(chunk), len(gone))
         return _delete_freed(world, plan, held) if step.freed else {}
 
-    def _still_holds(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> None:
+    def _why_no_longer(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> str | None:
         """Reading what is freed takes its time: a consumer, ref or setting may be new."""
         assert plan.step is not None
+        if twin := world.surveyor.twin(plan.table, plan.table_uuid):
+            return f"Table {plan.table} is registered as {twin}, too, which needs the same files."
         facts = world.surveyor.outline(plan.table)
+        if refusal := why_refused(facts):
+            return refusal
         consumers = world.store.consumers.live(plan.table)
         now = plan_expiry(facts, self.rules, consumers, plan.created_at)
         there = {snapshot.snapshot_id for snapshot in facts.snapshots}
         may_go = {snapshot.snapshot_id for snapshot in now.expired}
         needed = {s.snapshot_id for s in plan.step.expired} & there - may_go
-        if why := why_refused(facts) or (
-            f"Snapshot {min(needed)} of table {plan.table} is needed since the plan."
-            if needed
-            else None
-        ):
-            raise CommitConflict(why, next_step="Run the command again: it plans anew.")
+        if needed:
+            return f"Snapshot {min(needed)} of table {plan.table} is needed since the plan."
+        return None
 
     def figures(self, facts: TableFacts) -> dict[str, int]:
         return {"snapshots": len(facts.snapshots), "refs": len(facts.refs)}

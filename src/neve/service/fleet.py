@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from neve.planning.schedule import in_window, is_due
 from neve.service.maintain import Maintenance
 from neve.service.runners import Runner, runners_of
 
+OPERATION = "maintain"
 #: Operations that remove something for good run only where somebody asked for it.
 DELETING = frozenset({Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHAN_FILES})
 
@@ -59,7 +61,10 @@ def maintain_tables(
             reports[futures[future]] = future.result()
             world.say.progress(done, len(tables))
     ordered = [reports[table] for table in tables]
-    return ordered if request.dry_run else _record(world, ordered)
+    if request.dry_run:
+        return ordered
+    world.store.record([_summary(world, report) for report in ordered if report.operations])
+    return _log(world, ordered)
 
 
 def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
@@ -133,8 +138,8 @@ def _not_now(world: Maintenance, policy: EffectivePolicy, request: FleetRequest)
     if not request.any_time and not in_window(policy.window, now):
         return "The policy's window is closed now; --now goes on all the same."
     if request.only_due:
-        jobs = world.store.jobs(policy.table, 1)
-        last_run = jobs[0].created_at if jobs else None
+        turns = [job for job in world.store.jobs(policy.table) if job.operation == OPERATION]
+        last_run = turns[0].created_at if turns else None
         if policy.schedule is None or not is_due(policy.schedule, last_run, now, policy.timezone):
             return "Its schedule has not come yet."
     return None
@@ -194,7 +199,27 @@ def _still(
     )
 
 
-def _record(world: Maintenance, reports: list[TableReport]) -> list[TableReport]:
+def _summary(world: Maintenance, report: TableReport) -> Outcome:
+    """One line of history for a table's turn, also where there was nothing to do."""
+    count = Counter(item.status for item in report.operations)
+    said = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in count.items())
+    names = [str(item.operation) for item in report.operations if item.status.is_bad]
+    outcomes = [item.outcome for item in report.operations if item.outcome is not None]
+    now = world.clock()
+    worked = count[ReportStatus.SUCCEEDED] > 0
+    status = Status.SUCCEEDED if worked else Status.NOTHING_TO_DO
+    return Outcome(
+        job_id=str(uuid.uuid4()),
+        table=report.table,
+        operation=OPERATION,
+        status=Status.FAILED if names else status,
+        reason=f"Operations: {said}." + (f" Failed: {', '.join(names)}." if names else ""),
+        started_at=min((outcome.started_at for outcome in outcomes), default=now),
+        finished_at=now,
+    )
+
+
+def _log(world: Maintenance, reports: list[TableReport]) -> list[TableReport]:
     """One commit for each log table; trouble with the log is said, not raised."""
     world.say("Writing the maintenance log …")
     outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]

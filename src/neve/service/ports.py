@@ -258,6 +258,10 @@ class JobStore(Protocol):
         """End the job with its outcome."""
         ...
 
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        """Remember outcomes that came without a claim on their table."""
+        ...
+
     def release(self, lease: Lease) -> None:
         """Give the table free."""
         ...

@@ -86,6 +86,25 @@ class SqliteStore(Database):
                 ),
             )
 
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        with self._write() as db:
+            db.executemany(
+                "INSERT OR IGNORE INTO jobs (job_id, table_name, operation, state, epoch, "
+                f"created_at, updated_at, reason, outcome) VALUES (?, ?, ?, ?, 0, {NOW}, {NOW}, "
+                "?, ?)",
+                [
+                    (
+                        o.job_id,
+                        str(o.table),
+                        o.operation,
+                        FINAL_STATES[o.status],
+                        o.reason,
+                        to_text(o),
+                    )
+                    for o in outcomes
+                ],
+            )
+
     def release(self, lease: Lease) -> None:
         with self._write() as db:
             # The row stays, so that the epoch goes on growing.

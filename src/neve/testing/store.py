@@ -55,6 +55,16 @@ class MemoryStore:
         self._jobs[lease.job_id] = replace(self._jobs[lease.job_id], outcome=to_text(outcome))
         self._outcomes.append(outcome)
 
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        now = self._clock()
+        for outcome in outcomes:
+            if outcome.job_id not in self._jobs:
+                state = FINAL.get(outcome.status, JobState.SUCCEEDED)
+                job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
+                text = to_text(outcome)
+                self._jobs[outcome.job_id] = replace(job, reason=outcome.reason, outcome=text)
+                self._outcomes.append(outcome)
+
     def release(self, lease: Lease) -> None:
         held = self._leases.get(lease.table)
         if held is not None and held.epoch == lease.epoch:

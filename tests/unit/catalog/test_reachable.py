@@ -128,6 +128,17 @@ def test_half_a_manifest_is_an_error(lake, table, surveyor):
         surveyor.reachable(TABLE)
 
 
+def test_a_table_that_is_registered_twice_is_known_whatever_else_is_broken(lake, table, surveyor):
+    uuid = str(table.metadata.table_uuid)
+    broken = lake.create("db.broken", SCHEMA)
+    local(broken.metadata_location).unlink()
+    assert surveyor.twin(TABLE, uuid) is None
+
+    lake.catalog.register_table("db.twin", table.metadata_location)
+
+    assert surveyor.twin(TABLE, uuid) == TABLE.sibling("twin")
+
+
 def test_homes_are_those_of_all_tables_and_one_that_is_unreadable_is_an_error(
     lake, table, surveyor
 ):

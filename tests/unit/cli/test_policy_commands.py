@@ -85,6 +85,14 @@ def test_a_table_that_is_left_alone_has_no_next_run(run, lake):
     assert "there is no next run" in text
 
 
+def test_without_a_schedule_no_next_run_is_promised(run, lake):
+    lake.create("db.t", SCHEMA)
+
+    text = run("policy", "explain", "db.t").stdout
+
+    assert "no schedule, so maintain --due leaves it out; last run never" in text
+
+
 def test_a_typing_error_in_a_property_hurts_only_its_own_table(run, run_json, lake, table):
     lake.create("db.bad", SCHEMA, properties={"neve.expire_snapshot.older_than": "1d"})
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from neve.model.errors import CommitUnknown, LeaseLost
+from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
 from neve.model.policy import Policy
@@ -210,3 +210,20 @@ def test_groups_that_a_writer_took_are_planned_again(lake, maintenance, monkeypa
     assert len(pauses) == 1
     assert 0.5 <= pauses[0] <= 1.5
     assert len(lake.facts.data_files) == 2
+
+
+def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
+    maintenance, lake, store, monkeypatch
+):
+    def fail(*_args):
+        raise ExecutionError("a task was killed too often")
+
+    monkeypatch.setattr(lake, "splice", fail)
+    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+
+    outcome = maintenance.apply(plan)
+
+    assert outcome.status is Status.FAILED
+    names = store.leftovers(TABLE)
+    assert len(names) == 8 * len(plan.groups)
+    assert all(outcome.job_id in name for name in names)

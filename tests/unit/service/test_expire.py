@@ -126,6 +126,7 @@ def test_what_a_consumer_reads_stays_until_its_lease_is_over(world, lake, store,
         lambda lake, store: store.consumers.add("late", TABLE, snapshot_id=3, lease_seconds=DAY),
         lambda lake, store: lake.create_tag(TABLE, 3, "late", DAY * 100_000),
         lambda lake, store: lake.change(properties={"gc.enabled": "false"}),
+        lambda lake, store: setattr(lake, "registered_again", TABLE.sibling("twin")),
     ],
 )
 def test_what_is_needed_since_the_plan_stops_it_before_the_first_commit(world, lake, store, need):

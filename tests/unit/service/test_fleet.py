@@ -226,6 +226,17 @@ def test_only_tables_that_are_due_run_where_that_is_asked(world, lakes, clock):
     assert next_day.skipped is None
 
 
+def test_every_turn_is_remembered_also_without_work(world, lakes, store):
+    for _ in range(2):
+        maintain(world, lakes)
+
+    turns = [job for job in store.jobs(TABLE.sibling("a")) if job.operation == "maintain"]
+    assert [job.reason for job in turns] == [
+        "Operations: 4 nothing to do, 4 skipped.",
+        "Operations: 1 succeeded, 3 nothing to do, 4 skipped.",
+    ]
+
+
 def test_without_a_schedule_nothing_is_due(world, lakes):
     report, *_ = maintain(world, lakes, only_due=True)
 

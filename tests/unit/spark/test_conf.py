@@ -61,7 +61,7 @@ def test_a_catalog_is_configured_for_spark(properties, expected):
 
 
 def test_a_users_own_timeout_wins():
-    found = conf(type="rest", uri="http://c", **{"rest__client__socket_timeout_ms": "5"})
+    found = conf(type="rest", uri="http://c", rest__client__socket_timeout_ms="5")
 
     assert found["rest.client.socket-timeout-ms"] == "5"
 

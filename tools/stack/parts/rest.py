@@ -35,7 +35,6 @@ def start(stack: Stack, installed: Path) -> Launch:
     write_properties(
         settings,
         {
-            "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "uri": f"jdbc:sqlite:file:{data / 'catalog.db'}",
             "jdbc.schema-version": "V1",
             # SQLite locks the whole file: with two connections, writers at once get "locked".
