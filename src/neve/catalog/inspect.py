@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import VoidTransform
 
 from neve.catalog.careful import DAMAGE, Damaged, damage_explained, read_metadata, stored_size
 from neve.catalog.connect import Catalogs, pyiceberg_properties
@@ -135,7 +137,7 @@ def _integrity(
         format_version=metadata.format_version,
         last_sequence_number=getattr(metadata, "last_sequence_number", 0),
         current_snapshot_id=metadata.current_snapshot_id,
-        specs={spec.spec_id: bool(spec.fields) for spec in metadata.partition_specs},
+        specs={spec.spec_id: _divides(spec) for spec in metadata.partition_specs},
         field_ids=frozenset(
             field_id for schema in metadata.schemas for field_id in schema.field_ids
         ),
@@ -149,6 +151,11 @@ def _integrity(
             for item in (*metadata.statistics, *metadata.partition_statistics)
         ),
     )
+
+
+def _divides(spec: PartitionSpec) -> bool:
+    """A field that version 1 dropped stays in the spec as void, and divides nothing."""
+    return any(not isinstance(field.transform, VoidTransform) for field in spec.fields)
 
 
 def _snapshots(io: FileIO, metadata: TableMetadata) -> tuple[SnapshotRecord, ...]:

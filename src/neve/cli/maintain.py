@@ -23,6 +23,7 @@ from neve.cli.context import (
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
+from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.maintenance import TableReport
 from neve.model.policies import EffectivePolicy
@@ -62,6 +63,11 @@ def maintain(
         from neve.cli.maintain_trino import maintain_by_trino
 
         with errors_explained(printer), printer.working():
+            if due or now:
+                raise InputError(
+                    "With engine: trino there are no schedules and no windows.",
+                    next_step="Leave --due and --now out, and let cron or a DAG call it.",
+                )
             good = maintain_by_trino(
                 settings.trino, patterns or [], dry_run=dry_run, printer=printer
             )

@@ -62,6 +62,11 @@ class SpecFacts:
     spec_id: int
     fields: tuple[PartitionField, ...]
 
+    @property
+    def is_unpartitioned(self) -> bool:
+        """As Iceberg has it: a field that version 1 dropped stays in the spec as void."""
+        return all(field.transform == "void" for field in self.fields)
+
 
 @dataclass(frozen=True, slots=True)
 class DataFileFacts:

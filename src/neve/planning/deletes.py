@@ -32,7 +32,7 @@ class DeleteIndex:
         self._equalities: dict[PartitionKey, list[int]] = defaultdict(list)
         self._global_equalities: list[int] = []
         for delete in delete_files:
-            self._add(delete, is_global=not specs[delete.partition[0]].fields)
+            self._add(delete, is_global=specs[delete.partition[0]].is_unpartitioned)
 
     def _add(self, delete: DeleteFileFacts, *, is_global: bool) -> None:
         sequence_number = delete.data_sequence_number
@@ -87,7 +87,8 @@ def dangling_deletes(
         if delete.referenced_path is not None:
             return by_path.get(delete.referenced_path)
         # An equality delete of an unpartitioned spec reaches the files of every spec.
-        is_global = delete.kind is DeleteKind.EQUALITY and not specs[delete.partition[0]].fields
+        spec = specs[delete.partition[0]]
+        is_global = delete.kind is DeleteKind.EQUALITY and spec.is_unpartitioned
         return oldest.get(None if is_global else delete.partition)
 
     def dangles(delete: DeleteFileFacts) -> bool:

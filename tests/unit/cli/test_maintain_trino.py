@@ -110,3 +110,12 @@ def test_the_password_is_never_shown(run, trino):
 
     assert result.exit_code == 1
     assert "geheim" not in result.output
+
+
+@pytest.mark.parametrize("option", ["--due", "--now"])
+def test_what_trino_does_not_know_is_refused_rather_than_ignored(run, trino, option):
+    result = run("maintain", option)
+
+    assert result.exit_code == 1
+    assert "no schedules" in result.output
+    assert trino.statements == []

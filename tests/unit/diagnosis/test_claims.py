@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
 from tests.unit.diagnosis.damage import codes, edit_metadata, local, the
 
@@ -113,10 +114,19 @@ def test_an_equality_delete_of_the_same_commit_acts_on_older_files_only(lake, ta
     assert codes(look()) == {"dangling_deletes"}
 
 
-def test_equality_deletes_without_a_partition_are_information(lake, create, put, look):
-    table = create(UNPARTITIONED_PARTITION_SPEC)
-    lake.commit(table, Manifest([replace(put("a"), partition=())]))
-    lake.commit(table, Manifest([replace(put("e", content=2), partition=())]))
+#: What version 1 leaves of a spec whose only field was dropped.
+VOID = PartitionSpec(PartitionField(2, 1000, VoidTransform(), "day"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "partition"), [(UNPARTITIONED_PARTITION_SPEC, ()), (VOID, (None,))]
+)
+def test_equality_deletes_without_a_partition_are_information(
+    lake, create, put, look, spec, partition
+):
+    table = create(spec)
+    lake.commit(table, Manifest([replace(put("a"), partition=partition)]))
+    lake.commit(table, Manifest([replace(put("e", content=2), partition=partition)]))
 
     diagnosis = look()
 

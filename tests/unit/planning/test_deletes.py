@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from neve.model.facts import DeleteKind, SpecFacts
-from neve.planning.deletes import DeleteIndex, FileDeletes
+from neve.planning.deletes import DeleteIndex, FileDeletes, dangling_deletes
 from neve.testing.facts import DAILY, data_file, delete_file, partition
 
 UNPARTITIONED = SpecFacts(1, ())
-SPECS = {0: DAILY, 1: UNPARTITIONED}
+#: What version 1 leaves of a spec whose only field was dropped.
+VOID = SpecFacts(2, (replace(DAILY.fields[0], transform="void"),))
+SPECS = {0: DAILY, 1: UNPARTITIONED, 2: VOID}
 
 
 def applying(file, *deletes):
@@ -38,10 +42,12 @@ def test_deletes_of_other_partitions_do_not_apply():
     assert applying(data_file("a", 1), delete).delete_files == 0
 
 
-def test_an_equality_delete_without_partition_applies_everywhere():
-    delete = delete_file("d", DeleteKind.EQUALITY, partition=(1, ()))
+@pytest.mark.parametrize("of", [(1, ()), (2, (None,))])
+def test_an_equality_delete_without_partition_applies_everywhere(of):
+    delete = delete_file("d", DeleteKind.EQUALITY, partition=of)
 
     assert applying(data_file("a", 1), delete) == FileDeletes(1, 0, True)
+    assert dangling_deletes([delete], [data_file("a", 1)], SPECS) == []
 
 
 def test_a_position_delete_without_partition_stays_in_its_spec():

@@ -36,8 +36,7 @@ def has_partition_stats(facts: TableFacts, snapshot_id: int | None) -> bool:
 def _why_not(facts: TableFacts) -> str | None:
     if facts.snapshot_id is None:
         return "The table was never written."
-    fields = [field for spec in facts.specs.values() for field in spec.fields]
-    if all(field.transform == "void" for field in fields):
+    if all(spec.is_unpartitioned for spec in facts.specs.values()):
         return "The table is not partitioned."
     if has_partition_stats(facts, facts.snapshot_id):
         return f"Snapshot {facts.snapshot_id} has partition statistics."
