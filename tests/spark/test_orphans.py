@@ -236,3 +236,16 @@ def test_a_missing_manifest_stops_everything(lake):
     assert (folder / "data" / "old.parquet").exists()
     with pytest.raises(ExecutionError):
         lake.app.spark.unreachable(table, [f"file:{folder}/data/old.parquet"])
+
+
+def test_a_folder_that_cannot_be_read_is_the_tables_own_trouble(lake, monkeypatch):
+    table = lake.create()
+    lake.fill(table, files=1, rows=2)
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("neve.spark.listing.local.os.scandir", forbidden)
+
+    with pytest.raises(ExecutionError, match=r"Listing files of table .* Permission denied"):
+        find_orphans(lake.app.maintenance, table, RULES)

@@ -123,11 +123,8 @@ class House:
         return TableRef(self.catalog, (self.lake.schema,), table)
 
     def hasty(self) -> House:
-        """The same house, in which Spark does not wait for a catalog that waits for its storage.
-
-        Iceberg's REST server tries for minutes to read metadata that it cannot reach.
-        """
-        properties = {**self.catalogs[CATALOG], "rest.client.socket-timeout-ms": "3000"}
+        """The same house, in which Spark asks a catalog that fails once more and not for long."""
+        properties = {**self.catalogs[CATALOG], "rest.client.max-retries": "1"}
         for key, value in catalog_conf("hasty", properties).items():
             self.spark.conf.set(key, value)
         return replace(self, catalogs={"hasty": properties}, catalog="hasty")

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,11 @@ import yaml
 from typer.testing import CliRunner
 
 from neve.app import App
-from neve.cli.main import app as command
+from neve.cli.main import app as neve
 from neve.model.operation import Operation
 from neve.spark.engine import SparkEngine
 
-NEVE = Path(sys.executable).with_name("neve")
+PROGRAM = Path(sys.executable).with_name("neve")
 OPERATIONS = ["optimize", "expire_snapshots", "remove_orphan_files"]
 
 
@@ -32,10 +33,10 @@ def on_trino(lake, stack, tmp_path):
         place |= {"catalog": facts["catalog"], "schema": lake.schema}
         reach = {"snapshot_retention": "0s", "min_retention": "0s"}
         settings = {"engine": "trino", "trino": {**place, **reach, **trino}}
-        (tmp_path / "neve.yaml").write_text(yaml.safe_dump(settings))
-        return subprocess.run(
-            [NEVE, "maintain", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        config = tmp_path / "neve.yaml"
+        config.write_text(yaml.safe_dump(settings))
+        command = [PROGRAM, "maintain", "--config", config, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     return run
 
@@ -84,7 +85,7 @@ def test_a_table_that_fails_in_trino_leaves_the_other_alone(lake, stack, on_trin
     looked, done = on_trino("--dry-run"), on_trino("-o", "json")
 
     assert (looked.returncode, done.returncode) == (1, 1)
-    assert "metadata" in looked.stdout, looked.stdout
+    assert "Failed to load table: broken" in looked.stdout
     assert statuses(done) == {
         "broken": [(operation, "failed") for operation in OPERATIONS],
         "sound": [(operation, "completed") for operation in OPERATIONS],
@@ -103,7 +104,6 @@ def test_a_trino_that_is_down_is_one_sentence_and_exit_code_1(on_trino):
         done = on_trino(port=nobody.getsockname()[1])
 
     assert done.returncode == 1
-    print(done.stderr)
     first, second = done.stderr.splitlines()
     assert first.startswith("Error: Trino did not list the tables of iceberg.lake_")
     assert "Connection refused" in first
@@ -116,11 +116,17 @@ def on_spark(house, tmp_path, monkeypatch):
     """Runs the command with a configuration that names the REST catalog, in the shared session."""
     monkeypatch.setattr(App, "spark", SparkEngine(lambda: house.spark))
     config = tmp_path / "neve.yaml"
-    settings = {"catalogs": house.catalogs, "state": {"url": f"sqlite:///{house.state}"}}
+    # Statistics are computed where a policy names them; --apply does not speak of them.
+    statistics = {"compute_table_stats": {}, "compute_partition_stats": {}}
+    settings = {
+        "catalogs": house.catalogs,
+        "state": {"url": f"sqlite:///{house.state}"},
+        "policies": [{"name": "all", "match": {"tables": ["*"]}, "operations": statistics}],
+    }
     config.write_text(yaml.safe_dump(settings))
 
     def run(*words):
-        result = CliRunner().invoke(command, [*words, "--config", str(config), "-o", "json"])
+        result = CliRunner().invoke(neve, [*words, "--config", str(config), "-o", "json"])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result.exit_code, json.loads(result.stdout)
@@ -150,7 +156,9 @@ def test_spark_maintains_a_table_in_s3_and_again_finds_nothing_to_do(house, on_s
     code, second = on_spark(*words)
     again = {r["operation"]: r["status"] for r in second["tables"][0]["operations"]}
     assert (code, again) == (0, dict.fromkeys(Operation, "nothing_to_do"))
-    assert house.facts() == facts
+    assert replace(house.facts(), surveyed_at=facts.surveyed_at) == facts
     assert house.same_rows() == rows
     logged = house.run("spark", f"SELECT operation FROM {house.name('_maintenance_log')}")
-    assert Counter(operation for (operation,) in logged) == dict.fromkeys(Operation, 2)
+    # The log is one for all engines, and there a compaction has Trino's name.
+    names = {"optimize", *Operation} - {Operation.REWRITE_DATA_FILES}
+    assert Counter(operation for (operation,) in logged) == dict.fromkeys(names, 2)

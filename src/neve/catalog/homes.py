@@ -53,6 +53,9 @@ class Homes:
     def twin(self, table: TableRef, table_uuid: str, now: datetime) -> TableRef | None:
         """Another name in the namespace for the same table: it was registered twice."""
         for other in self._catalogs.siblings(table):
+            if other.name.casefold() == table.name.casefold():
+                # Some catalogs take a name in any case, and list it in one.
+                continue
             found = self._siblings.get(other)
             if found is None or now - found[0] >= FRESH:
                 try:

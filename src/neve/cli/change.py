@@ -16,6 +16,7 @@ from neve.cli.context import (
     EXIT_WORK_FOUND,
     ConfigOption,
     OutputOption,
+    TableArgument,
     application,
     errors_explained,
     exit_after,
@@ -149,7 +150,7 @@ def _apply_one(app: App, item: Plan) -> Outcome:
 
 
 def compact(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     where: WhereOption = None,
     strategy: StrategyOption = Strategy.AUTO,
     sort_by: SortOption = None,
@@ -177,7 +178,7 @@ def compact(
 
 
 def rollback(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     to_snapshot: Annotated[int | None, typer.Option(help="Back to this snapshot.")] = None,
     to_time: Annotated[
         str | None, typer.Option(help="Back to the last snapshot of this moment (ISO 8601, UTC).")

@@ -7,7 +7,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from neve.cli.context import ConfigOption, OutputOption, application
+from neve.cli.context import (
+    ConfigOption,
+    OutputOption,
+    TableArgument,
+    application,
+)
 from neve.cli.moments import parse_moment
 from neve.cli.output import Format, Output
 from neve.cli.render_expiry import render_consumers
@@ -19,7 +24,6 @@ consumers_app = typer.Typer(
     help="List readers of old snapshots that expiry waits for; add and remove them.",
     invoke_without_command=True,
 )
-TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
 NameArgument = Annotated[str, typer.Argument(help="The consumer's name.")]
 
 

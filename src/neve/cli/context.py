@@ -24,6 +24,7 @@ ConfigOption = Annotated[
     str | None,
     typer.Option("--config", "-c", help="The configuration file.", envvar="NEVE_CONFIG"),
 ]
+TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
 
 
 @contextmanager

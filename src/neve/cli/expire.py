@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
+from neve.cli.context import (
+    EXIT_ERROR,
+    EXIT_OK,
+    ConfigOption,
+    OutputOption,
+    TableArgument,
+    application,
+)
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome
 from neve.cli.render_expiry import render_expiry
@@ -20,7 +27,7 @@ from neve.service.operate import run_operation
 
 
 def expire(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     apply: Annotated[
         bool, typer.Option("--apply", help="Expire them; without it, only look.")
     ] = False,

@@ -13,6 +13,7 @@ from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
     OutputOption,
+    TableArgument,
     application,
 )
 from neve.cli.output import Format, Output
@@ -26,7 +27,7 @@ from neve.service.orphans import change_orphans, find_orphans, quarantined, rest
 
 
 def orphans(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     paths: Annotated[list[str] | None, typer.Argument(help="For --restore: which files.")] = None,
     older_than: Annotated[
         str | None, typer.Option(help="Only files older than this, e.g. 3d; 24h is the least.")

@@ -17,6 +17,7 @@ from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
     OutputOption,
+    TableArgument,
     application,
     errors_explained,
     exit_after,
@@ -62,7 +63,7 @@ def parse_overrides(pairs: list[str] | None) -> dict[str, object]:
 
 @policy_app.command("explain")
 def explain(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     overrides: SetOption = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from neve.cli.context import ConfigOption, OutputOption, application
+from neve.cli.context import (
+    ConfigOption,
+    OutputOption,
+    TableArgument,
+    application,
+)
 from neve.cli.output import Format, Output
 from neve.cli.render_expiry import render_snapshots
 from neve.documents import to_document
@@ -24,7 +27,7 @@ FIGURES = {
 
 
 def snapshots(
-    table: Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")],
+    table: TableArgument,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from neve.app import App
-from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
+from neve.cli.context import (
+    EXIT_ERROR,
+    EXIT_OK,
+    ConfigOption,
+    OutputOption,
+    TableArgument,
+    application,
+)
 from neve.cli.output import Format, Output
 from neve.cli.render_upkeep import render_operation_outcome, render_operation_plan
 from neve.documents import to_document
@@ -26,7 +33,6 @@ from neve.service.upkeep import (
     RewritePositionDeleteFilesOperation,
 )
 
-TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -37,7 +38,25 @@ class MemoryReader:
         return whole(self._data[offset : offset + length], self.path, offset, length)
 
 
-class LocalReader:
+class Closing(ABC):
+    """Is closed at the end of a `with` block."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class LocalReader(Closing):
     """A file on this machine."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -72,19 +91,8 @@ class LocalReader:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class StoreReader:
+class StoreReader(Closing):
     """A file in a pyarrow file system: S3, GCS, Azure, HDFS or the local disk."""
 
     def __init__(self, file_system: Any, path: str) -> None:
@@ -106,17 +114,6 @@ class StoreReader:
     def close(self) -> None:
         """Close the connection to the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def whole(data: bytes, path: str, offset: int, length: int) -> bytes:

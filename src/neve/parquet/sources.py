@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from neve.model.errors import ParquetError
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import Reader
+from neve.parquet.readers import Closing, Reader
 
 #: Well over the pieces that an executor reads ahead, so that no reader is closed while in use.
 MAX_OPEN_SOURCES: Final = 32
@@ -25,7 +24,7 @@ class ClosableReader(Reader, Protocol):
 AnyReader = TypeVar("AnyReader", bound=ClosableReader)
 
 
-class OpenSources(Generic[AnyReader]):
+class OpenSources(Closing, Generic[AnyReader]):
     """Readers of a plan's sources, each checked to be the file that was planned with."""
 
     def __init__(self, plan: SplicePlan, open_reader: Callable[[str], AnyReader]) -> None:
@@ -51,14 +50,7 @@ class OpenSources(Generic[AnyReader]):
             )
         return reader
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Give back what is open."""
         while self._readers:
             self._readers.popitem()[1].close()

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -58,13 +58,28 @@ def maintain_tables(
     with ThreadPoolExecutor(request.parallel_tables, "neve-table") as pool:
         futures = {pool.submit(_maintain_table, quiet, t, request): t for t in tables}
         for done, future in enumerate(as_completed(futures), 1):
-            reports[futures[future]] = future.result()
+            reports[futures[future]] = _result(future, futures[future])
             world.say.progress(done, len(tables))
     ordered = [reports[table] for table in tables]
     if request.dry_run:
         return ordered
     world.store.record([_summary(world, report) for report in ordered if report.operations])
     return _log(world, ordered)
+
+
+def _result(future: Future[TableReport], table: TableRef) -> TableReport:
+    """The table's report; a defect that one table brings to light must not end all others."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if not isinstance(error, Exception):
+        raise error
+    return TableReport(
+        table,
+        (),
+        problem=f"This is a defect of Neve: {type(error).__name__}: {error}",
+        next_step="Please report it with the table's metadata; other tables are not affected.",
+    )
 
 
 def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
+from neve.model.errors import ExecutionError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
@@ -152,7 +153,14 @@ class SparkEngine:
     ) -> Sweep:
         storage = self._storage(table)
         with report_tasks(self.session, say):
-            return sweep(self.session, listing, storage, read_reachable, watched)
+            try:
+                return sweep(self.session, listing, storage, read_reachable, watched)
+            except OSError as error:
+                # A small table is listed right here, and not by a task whose errors Spark tells.
+                raise ExecutionError(
+                    f"Listing files of table {table} failed: {error}.",
+                    next_step="Check that this machine may read the table's folders.",
+                ) from error
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         with engine_errors(f"Looking up files of table {table}"):

@@ -75,8 +75,9 @@ def maintain_schema(
     """Maintain every user table of the schema, one after the other."""
     place = {"catalog": settings.catalog, "schema": settings.schema}
     try:
+        # In this order: the client would warn of parameters if its first statement had some.
+        tables = get_user_tables(cursor, **place)
         views = get_views(cursor, **place)
-        tables = [table for table in get_user_tables(cursor, **place) if table not in views]
     except errors as error:
         raise CatalogError(
             f"Trino did not list the tables of {settings.catalog}.{settings.schema}: "
@@ -84,7 +85,9 @@ def maintain_schema(
             next_step="Check that Trino and its catalog are up and that the schema exists.",
         ) from error
     maintenance = _Maintenance(cursor, run_id, clock, (*errors, NeveError), settings)
-    return [outcome for table in tables for outcome in maintenance.maintain(table)]
+    return [
+        outcome for table in tables if table not in views for outcome in maintenance.maintain(table)
+    ]
 
 
 def maintain_table(

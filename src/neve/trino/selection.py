@@ -72,10 +72,11 @@ def _matching(
     for name in schemas:
         chosen = replace(settings, schema=name)
         place = {"catalog": chosen.catalog, "schema": name}
+        tables = get_user_tables(cursor, **place)
         views = set(get_views(cursor, **place))
         places += [
             Place(found, chosen)
-            for found in get_user_tables(cursor, **place)
+            for found in tables
             if found not in views and fnmatchcase(found, table)
         ]
     return places

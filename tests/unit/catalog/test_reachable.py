@@ -137,6 +137,7 @@ def test_a_table_that_is_registered_twice_is_known_whatever_else_is_broken(lake,
     lake.catalog.register_table("db.twin", table.metadata_location)
 
     assert surveyor.twin(TABLE, uuid) == TABLE.sibling("twin")
+    assert surveyor.twin(TABLE.sibling("TWIN"), uuid) == TABLE
 
 
 def test_homes_are_those_of_all_tables_and_one_that_is_unreadable_is_an_error(

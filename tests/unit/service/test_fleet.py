@@ -143,6 +143,17 @@ def test_one_table_that_cannot_be_read_leaves_the_others_alone(world, lakes, mon
     assert [o.table.name for o in lakes.logged[0] if o.operation == ORDER[0]] == ["a", "c"]
 
 
+def test_a_defect_that_one_table_shows_leaves_the_others_alone(world, lakes, monkeypatch):
+    def fail(*_args, **_named):
+        raise ZeroDivisionError("nobody thought of this")
+
+    monkeypatch.setattr(lakes.members["b"], "survey", fail)
+    first, broken, _ = maintain(world, lakes)
+
+    assert "ZeroDivisionError: nobody thought of this" in broken.problem
+    assert first.is_good
+
+
 def test_one_log_is_written_for_all_tables_of_a_namespace(world, lakes):
     maintain(world, lakes)
 

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from neve.model.steps import ComputePartitionStats
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.retries import despite_writers
 from neve.spark.tables import actions, load_table
 
 
@@ -18,6 +19,9 @@ def compute_partition_stats(
     step: ComputePartitionStats,
     properties: Mapping[str, str],
 ) -> None:
-    loaded = load_table(session, table)
-    with engine_errors(f"Computing partition statistics of table {table}"):
-        actions(session).computePartitionStats(loaded).snapshot(step.snapshot_id).execute()
+    def compute() -> None:
+        loaded = load_table(session, table)
+        with engine_errors(f"Computing partition statistics of table {table}"):
+            actions(session).computePartitionStats(loaded).snapshot(step.snapshot_id).execute()
+
+    despite_writers(compute)

@@ -7,7 +7,6 @@ are left to the caller, who reads the table back first.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,44 +17,40 @@ from neve.model.expiry import ChangeRefs, RemoveSnapshots
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.lists import java_longs
+from neve.spark.retries import despite_writers
 from neve.spark.tables import iceberg, load_table
-
-#: Commits that are tried where writers are faster; each looks at the table anew.
-ATTEMPTS = 5
 
 
 def remove_snapshots(
     session: SparkSession, table: TableRef, step: RemoveSnapshots, properties: Mapping[str, str]
 ) -> None:
     """One commit. Snapshots that somebody else removed meanwhile are not missed."""
-    for attempt in range(1, ATTEMPTS + 1):
+
+    def commit() -> str | None:
         operations = load_table(session, table).operations()
         with engine_errors(f"Expiring snapshots of table {table}"):
             base = operations.refresh()
-            _refuse_new_refs(table, base, step)
+            if new_ref := _new_ref(base, step):
+                return new_ref
             builder = iceberg(session).TableMetadata.buildFrom(base)
-            updated = builder.removeSnapshots(java_longs(session, step.snapshot_ids)).build()
-        try:
-            with engine_errors(f"Expiring snapshots of table {table}"):
-                operations.commit(base, updated)
-        except CommitConflict:
-            if attempt == ATTEMPTS:
-                raise
-            time.sleep(0.1 * 2**attempt)
-        else:
-            return
+            ids = java_longs(session, step.snapshot_ids)
+            operations.commit(base, builder.removeSnapshots(ids).build())
+        return None
+
+    if new_ref := despite_writers(commit):
+        raise CommitConflict(
+            f"Branch or tag {new_ref} of table {table} was made or moved since the plan.",
+            next_step="Run the command again: it plans anew.",
+        )
 
 
-def _refuse_new_refs(table: TableRef, base: Any, step: RemoveSnapshots) -> None:
+def _new_ref(base: Any, step: RemoveSnapshots) -> str | None:
     """Taking a snapshot out would take the branch or tag along that points to it."""
     gone, known = set(step.snapshot_ids), set(step.known_refs)
     refs = base.refs()
-    for name in refs:
-        if name not in known or refs[name].snapshotId() in gone:
-            raise CommitConflict(
-                f"Branch or tag {name} of table {table} was made or moved since the plan.",
-                next_step="Run the command again: it plans anew.",
-            )
+    return next(
+        (name for name in refs if name not in known or refs[name].snapshotId() in gone), None
+    )
 
 
 def change_refs(

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from neve.model.errors import CommitConflict, CommitUnknown
+from neve.spark.retries import ATTEMPTS, despite_writers
+
+
+def attempts(*errors):
+    """A commit that fails so many times, each in its own way, and then succeeds."""
+    waiting = list(errors)
+
+    def commit():
+        if waiting:
+            raise waiting.pop(0)
+        return "done"
+
+    return commit
+
+
+def test_a_commit_is_tried_again_where_writers_are_faster():
+    pauses = []
+    lost = [CommitConflict("lost")] * (ATTEMPTS - 1)
+
+    assert despite_writers(attempts(*lost), sleep=pauses.append) == "done"
+    assert pauses == sorted(set(pauses))
+    assert len(pauses) == ATTEMPTS - 1
+
+
+@pytest.mark.parametrize("error", [CommitUnknown("no answer"), CommitConflict("lost")])
+def test_a_commit_is_not_tried_for_ever_and_never_after_an_unknown_one(error):
+    count = ATTEMPTS if isinstance(error, CommitConflict) else 1
+
+    with pytest.raises(type(error)):
+        despite_writers(attempts(*[error] * count), sleep=lambda seconds: None)
