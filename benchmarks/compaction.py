@@ -132,7 +132,7 @@ def _median(query: Any) -> float:
     return median(seconds)
 
 
-def run_case(bench: Bench, case: str) -> dict[str, Any]:
+def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
     options = CASES[case]
     name = case.replace("-", "_")
     size_bytes = bench.lake.make_twins(name, **options)
@@ -150,8 +150,8 @@ def run_case(bench: Bench, case: str) -> dict[str, Any]:
         "wall_ratio": theirs["wall_s"] / ours["wall_s"],
         "wall_per_cp": ours["wall_s"] / cp["wall_s"],
         "mb_per_s": size_bytes / 2**20 / ours["wall_s"],
-        "read_neve": bench.read(f"{name}_neve"),
-        "read_iceberg": bench.read(f"{name}_iceberg"),
+        "read_neve": bench.read(f"{name}_neve") if reads else None,
+        "read_iceberg": bench.read(f"{name}_iceberg") if reads else None,
     }
 
 
@@ -179,8 +179,7 @@ def describe(result: dict[str, Any]) -> str:
             f"{result['wall_ratio']:.1f}× less wall"
         )
     ours, theirs, cp = result["neve"], result["iceberg"], result["cp"]
-    before, after = result["read_iceberg"], result["read_neve"]
-    return (
+    text = (
         f"{result['case']:<12} {result['bytes'] / 2**20:.0f} MB, files {ours['files']}, "
         f"engines {ours['engines']}, proof {ours['proof']}\n"
         f"  neve    {ours['cpu_s']:7.1f} CPU-s {ours['wall_s']:7.1f} s wall "
@@ -189,8 +188,14 @@ def describe(result: dict[str, Any]) -> str:
         f"  iceberg {theirs['cpu_s']:7.1f} CPU-s {theirs['wall_s']:7.1f} s wall\n"
         f"  cp      {cp['cpu_s']:7.1f} CPU-s {cp['wall_s']:7.1f} s wall\n"
         f"  {result['cpu_ratio']:.1f}× fewer CPU-seconds, {result['wall_ratio']:.1f}× less wall, "
-        f"{result['wall_per_cp']:.1f} × cp\n"
-        f"  afterwards: scan {after['scan_s']:.2f} s (iceberg's layout {before['scan_s']:.2f} s), "
+        f"{result['wall_per_cp']:.1f} × cp"
+    )
+    before, after = result["read_iceberg"], result["read_neve"]
+    if after is None:
+        return text
+    return (
+        f"{text}\n  afterwards: scan {after['scan_s']:.2f} s "
+        f"(iceberg's layout {before['scan_s']:.2f} s), "
         f"lookup {after['lookup_s']:.2f} s ({before['lookup_s']:.2f} s)"
     )
 
@@ -199,6 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=["copy-1gb"], metavar="CASE")
     add_options(parser)
+    parser.add_argument("--no-reads", dest="reads", action="store_false", help="Rewrite only.")
     parser.add_argument("--folder", help="Where to put the tables; a temporary folder by default.")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-", dir=arguments.folder))
@@ -207,7 +213,11 @@ def main() -> None:
         bench.warm()
         results = []
         for case in arguments.cases:
-            result = run_one_shot(bench) if case == "one-shot" else run_case(bench, case)
+            result = (
+                run_one_shot(bench)
+                if case == "one-shot"
+                else run_case(bench, case, reads=arguments.reads)
+            )
             results.append(result)
         tell(arguments, results, "\n".join(describe(result) for result in results))
     finally:
