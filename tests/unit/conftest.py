@@ -1,6 +1,15 @@
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The first example may import half of Neve, and a busy machine is no finding.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples every time, so that a build can be repeated.
+settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "explore"))
 
 
 @pytest.fixture(autouse=True)
