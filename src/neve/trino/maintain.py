@@ -6,6 +6,8 @@ never changes what is said about an operation.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +25,7 @@ from neve.trino.operations import (
 )
 from neve.trino.outcome import Counts, Operation, Outcome, Status
 from neve.trino.quoting import duration_literal, quote_identifier, size_literal
-from neve.trino.sentences import describe, error_sentence
+from neve.trino.sentences import describe, error_sentence, was_refused
 from neve.trino.tables import (
     DEFAULT_CATALOG,
     DEFAULT_SCHEMA,
@@ -32,6 +34,9 @@ from neve.trino.tables import (
     get_user_tables,
     get_views,
 )
+
+#: Between attempts at a row of the log that another writer's commit was in the way of.
+LOG_PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6, 0.0)
 
 Clock = Callable[[], datetime]
 Errors = tuple[type[Exception], ...]
@@ -180,11 +185,17 @@ class _Maintenance:
         except self.caught as error:
             # Perhaps another run created it in this very moment: the insert will tell.
             missing = error_sentence(error)
-        try:
-            self._insert(outcome)
-        except self.caught as error:
-            return missing or error_sentence(error)
-        return None
+        for pause in LOG_PAUSES_SECONDS:
+            try:
+                self._insert(outcome)
+                return None
+            except self.caught as error:
+                problem = missing or error_sentence(error)
+                if not was_refused(error):
+                    return problem
+            # Tables that are maintained side by side write to one log.
+            time.sleep(random.uniform(0.5, 1.5) * pause)
+        return problem
 
     def _insert(self, outcome: Outcome) -> None:
         statement, parameters = build_maintenance_log_insert(

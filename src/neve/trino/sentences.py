@@ -28,6 +28,11 @@ def error_sentence(error: Exception) -> str:
     return message[:LONGEST_SENTENCE] + (f" (query {query})" if query else "")
 
 
+def was_refused(error: Exception) -> bool:
+    """Whether a commit was certainly not made, because another writer was faster."""
+    return "Commit failed: Requirement failed" in str(getattr(error, "message", None) or error)
+
+
 def _change(noun: str, before: int | None, after: int | None, unchanged: str) -> str:
     if before is None or after is None:
         return f"Done; the {noun}s could not be counted."

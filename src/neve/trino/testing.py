@@ -21,21 +21,23 @@ class FakeCursor:
         self.statements: list[str] = []
         self.parameters: list[list[Any]] = []
         self._answers: list[tuple[str, list[list[list[Any]]]]] = []
-        self._failures: dict[str, Exception] = {}
+        self._failures: dict[str, tuple[Exception, int | None]] = {}
         self._rows: list[list[Any]] = []
 
     def answer(self, fragment: str, *results: list[list[Any]]) -> None:
         """Give the results one after the other, the last one again and again."""
         self._answers.append((fragment, list(results)))
 
-    def fail(self, fragment: str, error: Exception) -> None:
-        self._failures[fragment] = error
+    def fail(self, fragment: str, error: Exception, *, times: int | None = None) -> None:
+        """Raise for statements with the fragment, so many times or always."""
+        self._failures[fragment] = (error, times)
 
     def execute(self, operation: str, params: Any = None, /) -> FakeCursor:
         self.statements.append(operation)
         self.parameters.append(list(params or ()))
-        for fragment, error in self._failures.items():
-            if fragment in operation:
+        for fragment, (error, times) in self._failures.items():
+            if fragment in operation and times != 0:
+                self._failures[fragment] = (error, None if times is None else times - 1)
                 raise error
         self._rows = self._next(operation)
         return self

@@ -132,6 +132,31 @@ def test_a_broken_log_does_not_hide_what_happened() -> None:
     assert [outcome.log_problem for outcome in outcomes] == ["log is broken"] * 3
 
 
+CONFLICT = FakeTrinoError("Commit failed: Requirement failed: branch main has changed")
+
+
+def test_a_row_that_another_writers_commit_refused_is_written_again(monkeypatch) -> None:
+    monkeypatch.setattr("neve.trino.maintain.time.sleep", lambda _seconds: None)
+    cursor = a_cursor()
+    cursor.fail("INSERT INTO", CONFLICT, times=4)
+
+    outcomes = maintain(cursor)
+
+    assert [outcome.log_problem for outcome in outcomes] == [None] * 3
+    assert [row[1] for row in logged(cursor)] == ["optimize"] * 5 + [
+        "expire_snapshots",
+        "remove_orphan_files",
+    ]
+
+
+def test_a_log_that_is_never_free_is_said(monkeypatch) -> None:
+    monkeypatch.setattr("neve.trino.maintain.time.sleep", lambda _seconds: None)
+    cursor = a_cursor()
+    cursor.fail("INSERT INTO", CONFLICT)
+
+    assert maintain(cursor)[0].log_problem == CONFLICT.message
+
+
 def test_a_log_that_cannot_be_created_is_named_as_the_cause() -> None:
     cursor = a_cursor()
     cursor.fail("CREATE TABLE", FakeTrinoError("may not create"))
