@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
 
-from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 from strictyaml import YAMLError  # type: ignore[import-untyped]
@@ -51,6 +52,8 @@ class Catalogs:
         if self._default not in self._properties:
             raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
         self._open: dict[str, ReadableCatalog] = {}
+        self._writable: dict[str, Catalog] = {}
+        self._opening = threading.RLock()
 
     @property
     def names(self) -> list[str]:
@@ -69,16 +72,27 @@ class Catalogs:
         return parse_table_ref(text, default_catalog=self._default, catalogs=self._properties)
 
     def catalog(self, name: str) -> ReadableCatalog:
-        """The opened catalog."""
-        if name not in self._open:
-            properties = pyiceberg_properties(self._properties[name])
-            with catalog_errors(name):
-                self._open[name] = (
-                    EmbeddedCatalog(name, properties)
-                    if is_embedded(properties)
-                    else _with_all_snapshots(_impatient(load_catalog(name, **properties)))
-                )
-        return self._open[name]
+        """The opened catalog, for reading."""
+        with self._opening:
+            if name not in self._open:
+                properties = pyiceberg_properties(self._properties[name])
+                with catalog_errors(name):
+                    self._open[name] = (
+                        EmbeddedCatalog(name, properties)
+                        if is_embedded(properties)
+                        else self.writable(name)
+                    )
+            return self._open[name]
+
+    def writable(self, name: str) -> Catalog:
+        """The catalog as pyiceberg opens it, for commits: the embedded one above only reads."""
+        with self._opening:
+            if name not in self._writable:
+                properties = pyiceberg_properties(self._properties[name])
+                with catalog_errors(name):
+                    opened = load_catalog(name, **properties)
+                    self._writable[name] = _with_all_snapshots(_impatient(opened))
+            return self._writable[name]
 
     def load(self, table: TableRef) -> Table:
         """The table as it is now."""
@@ -143,7 +157,7 @@ def _tables_in(catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]) 
     ]
 
 
-def _impatient(catalog: ReadableCatalog) -> ReadableCatalog:
+def _impatient(catalog: Catalog) -> Catalog:
     """Give up on a REST catalog that does not answer; pyiceberg would wait for ever."""
     session = getattr(catalog, "_session", None)
     if session is not None:
@@ -151,7 +165,7 @@ def _impatient(catalog: ReadableCatalog) -> ReadableCatalog:
     return catalog
 
 
-def _with_all_snapshots(catalog: ReadableCatalog) -> ReadableCatalog:
+def _with_all_snapshots(catalog: Catalog) -> Catalog:
     """A file that no snapshot reaches may be deleted, so no setting may hide a snapshot."""
     properties = getattr(catalog, "properties", None)
     if properties is not None:
