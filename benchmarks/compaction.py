@@ -52,7 +52,7 @@ class Bench:
         self.session = build_session(
             {"lake": self.lake.properties}, master="local[2]", conf={}, say=print
         )
-        self.app.__dict__["spark"] = SparkEngine(lambda: self.session)
+        self.app.engine.use(SparkEngine(lambda: self.session))
 
     def _write_by_spark(self, source: Path, table: str) -> None:
         frame = self.session.read.parquet(str(source)).coalesce(1)

@@ -68,7 +68,7 @@ def connect(folder: Path) -> App:
     state = {"url": f"sqlite:///{folder}/state.db"}
     app = build_app(Settings(catalogs=catalogs, state=state), SilentReporter())
     session = build_session(catalogs, master="local[2]", conf={}, say=print)
-    app.__dict__["spark"] = SparkEngine(lambda: session)
+    app.engine.use(SparkEngine(lambda: session))
     return app
 
 

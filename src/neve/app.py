@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
+from neve.lazy import Lazy
 from neve.model.errors import ConfigError
 from neve.service.maintain import Maintenance
 from neve.service.ports import Reporter
-from neve.settings import Settings
+from neve.settings import Settings, SparkSettings
 from neve.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -34,35 +35,26 @@ class App:
     catalogs: Catalogs
     store: SqliteStore
     maintenance: Maintenance
+    #: The engine; its JVM starts with the first thing that needs it.
+    engine: Lazy[SparkEngine]
 
-    @cached_property
+    @property
     def spark(self) -> SparkEngine:
-        """The engine; its JVM starts with the first thing that needs it."""
-        # Importing pyspark takes longer than a health check does.
-        from neve.spark.engine import SparkEngine
-        from neve.spark.session import build_session
-
-        catalogs = {name: self.catalogs.properties(name) for name in self.catalogs.names}
-        spark, say = self.settings.spark, self.maintenance.say
-
-        def make_session() -> SparkSession:
-            say("Starting Spark …")
-            return build_session(catalogs, master=spark.master, conf=spark.conf, say=say)
-
-        return SparkEngine(make_session)
+        return self.engine()
 
     def stop(self) -> None:
         """End what was started."""
-        if "spark" in self.__dict__:
-            self.spark.stop()
+        if engine := self.engine.if_made:
+            engine.stop()
 
 
 def build_app(settings: Settings, say: Reporter) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
     store = SqliteStore(sqlite_path(settings.state.url))
+    engine = Lazy(partial(make_engine, settings.spark, catalogs, say))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
-        make_engine=lambda: app.spark,
+        make_engine=engine,
         store=store,
         clock=utc_now,
         say=say,
@@ -70,14 +62,29 @@ def build_app(settings: Settings, say: Reporter) -> App:
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
     )
-    app = App(settings, catalogs, store, maintenance)
-    return app
+    return App(settings, catalogs, store, maintenance, engine)
+
+
+def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> SparkEngine:
+    # Importing pyspark takes longer than a health check does.
+    from neve.spark.engine import SparkEngine
+    from neve.spark.session import build_session
+
+    properties = {name: catalogs.properties(name) for name in catalogs.names}
+
+    def make_session() -> SparkSession:
+        say("Starting Spark …")
+        return build_session(properties, master=settings.master, conf=settings.conf, say=say)
+
+    return SparkEngine(make_session)
 
 
 def sqlite_path(url: str) -> Path:
     if not url.startswith("sqlite:///"):
+        # A URL may hold a password, so that only its scheme is said.
+        scheme = url.partition(":")[0] if "://" in url else "no scheme"
         raise ConfigError(
-            f"state.url is {url!r}, which is not supported.",
+            f"state.url has {scheme}, which is not supported.",
             next_step="Write sqlite:/// and a path.",
         )
     return Path(url.removeprefix("sqlite:///"))

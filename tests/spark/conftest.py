@@ -29,7 +29,7 @@ from neve.model.policy import Policy, Strategy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
-from neve.spark.engine import SparkEngine
+from neve.spark.engine import BorrowedEngine
 from neve.spark.session import build_session
 from neve.spark.tables import iceberg, load_table, spark_name
 from neve.testing.lake import SilentReporter
@@ -101,7 +101,7 @@ def app(spark: SparkSession, catalogs: dict[str, dict[str, str]], tmp_path: Path
     )
     built = build_app(settings, SilentReporter())
     # The application would start a session of its own, and stop it.
-    built.__dict__["spark"] = SparkEngine(lambda: spark)
+    built.engine.use(BorrowedEngine(spark))
     return built
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neve.model.errors import PlanFileError, PlanStale, TableBusy, TableNotFound
-from neve.model.job import JobState
+from neve.model.job import JobState, Lease
 from neve.model.outcome import Status
 from neve.service.plan_file import read_plan_file, write_plan_file
 
@@ -102,7 +102,9 @@ def test_a_job_that_was_left_behind_is_settled_by_the_snapshot_log(lake):
     table = lake.create()
     lake.fill(table)
     landed = lake.compact(table).job_id
-    lake.app.store.settle(landed, JobState.UNKNOWN, "the answer was lost")
+    job = lake.app.store.job(landed)
+    lease = Lease(landed, table, job.epoch, job.updated_at)
+    lake.app.store.end(lease, JobState.UNKNOWN, "the answer was lost")
     lake.app.store.release(lake.app.store.claim("vanished", table, "rewrite_data_files", 60))
     lake.fill(table, start=30)
 

@@ -37,7 +37,7 @@ def let_in(lake, monkeypatch):
         if moment == BEFORE_THE_COMMIT:
             monkeypatch.setattr(rewrite_data_files, "load_table", load_then_write)
         else:
-            lake.app.__dict__["spark"] = InterruptedEngine(lambda: lake.session)
+            lake.app.engine.use(InterruptedEngine(lambda: lake.session))
 
     return let_in
 

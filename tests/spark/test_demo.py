@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from neve.cli import context
 from neve.cli.main import app as command
 from neve.model.table import TableRef
-from neve.spark.engine import SparkEngine
+from neve.spark.engine import BorrowedEngine
 from neve.spark.samples import create_namespace
 
 SMALL_DEMO = ("demo", "--batches", "3", "--events", "200", "-o", "json")
@@ -34,17 +34,10 @@ EXACT_CHECKS = {
 }
 
 
-class SharedEngine(SparkEngine):
-    """Leaves the session running: the other tests need it."""
-
-    def stop(self) -> None:
-        pass
-
-
 @pytest.fixture
 def neve(spark, app, monkeypatch, tmp_path) -> Iterator[CliRunner]:
     """The command line in this process, on the shared session, without a demo table."""
-    app.__dict__["spark"] = SharedEngine(lambda: spark)
+    app.engine.use(BorrowedEngine(spark))
     monkeypatch.setattr(context, "build_app", lambda settings, say: app)
     monkeypatch.chdir(tmp_path)
     create_namespace(spark, TABLE)

@@ -24,7 +24,7 @@ class BrokenEngine(SparkEngine):
 
 
 def break_engine(lake, commit: Callable) -> None:
-    lake.app.__dict__["spark"] = BrokenEngine(lake.session, commit)
+    lake.app.engine.use(BrokenEngine(lake.session, commit))
 
 
 def rewrite_as(lake, table, properties, added: list) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from neve.app import App
 from neve.cli.main import app as command_line
-from neve.spark.engine import SparkEngine
+from neve.spark.engine import BorrowedEngine
 
 README = Path(__file__).parents[2] / "README.md"
 #: Exit codes that are not zero and mean well.
@@ -31,7 +31,7 @@ def neve(spark, catalogs, tmp_path, monkeypatch):
     """The command line on the shared session, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     Path("neve.yaml").write_text(json.dumps({"catalogs": catalogs}), encoding="utf-8")
-    monkeypatch.setattr(App, "spark", SparkEngine(lambda: spark))
+    monkeypatch.setattr("neve.app.make_engine", lambda *_: BorrowedEngine(spark))
     monkeypatch.setattr(App, "stop", lambda self: None)
     return lambda line: CliRunner().invoke(command_line, shlex.split(line)[1:])
 

@@ -22,7 +22,7 @@ from neve.planning.planner import PlanRequest
 from neve.service.ports import Reporter
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
-from neve.spark.engine import SparkEngine
+from neve.spark.engine import BorrowedEngine
 from neve.spark.samples import create_sales
 from neve.spark.session import build_session
 from neve.testing.lake import SilentReporter
@@ -101,7 +101,7 @@ def make_app(
     )
     built = build_app(settings, say)
     # The application would start a session of its own, and stop it.
-    built.__dict__["spark"] = SparkEngine(lambda: spark)
+    built.engine.use(BorrowedEngine(spark))
     return built
 
 

@@ -14,10 +14,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from neve.app import App
 from neve.cli.main import app as neve
 from neve.model.operation import Operation
-from neve.spark.engine import SparkEngine
+from neve.spark.engine import BorrowedEngine
 
 PROGRAM = Path(sys.executable).with_name("neve")
 OPERATIONS = ["optimize", "expire_snapshots", "remove_orphan_files"]
@@ -114,7 +113,7 @@ def test_a_trino_that_is_down_is_one_sentence_and_exit_code_1(on_trino):
 @pytest.fixture
 def on_spark(house, tmp_path, monkeypatch):
     """Runs the command with a configuration that names the REST catalog, in the shared session."""
-    monkeypatch.setattr(App, "spark", SparkEngine(lambda: house.spark))
+    monkeypatch.setattr("neve.app.make_engine", lambda *_: BorrowedEngine(house.spark))
     config = tmp_path / "neve.yaml"
     # Statistics are computed where a policy names them; --apply does not speak of them.
     statistics = {"compute_table_stats": {}, "compute_partition_stats": {}}

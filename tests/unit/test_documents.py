@@ -40,6 +40,7 @@ def test_a_table_is_written_as_its_name():
         "table": "lake.a.b.`it's`",
         "epoch": 3,
         "expires_at": "2026-01-15T12:00:00Z",
+        "cancel_requested": False,
     }
 
 

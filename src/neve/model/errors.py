@@ -13,7 +13,8 @@ NeveError
 ├── JobRefused                 the job may not run now
 │   ├── PlanStale              the table moved on since the plan was made
 │   ├── TableBusy              another job holds the table
-│   └── LeaseLost              this job lost its claim on the table and must not commit
+│   ├── LeaseLost              this job lost its claim on the table and must not commit
+│   └── JobCancelled           somebody asked the job to stop
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
@@ -94,6 +95,10 @@ class TableBusy(JobRefused):
 
 class LeaseLost(JobRefused):
     """The job lost its claim on the table, so it must not commit."""
+
+
+class JobCancelled(JobRefused):
+    """The job was cancelled."""
 
 
 class ExecutionError(NeveError):

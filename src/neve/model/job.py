@@ -1,8 +1,9 @@
-"""A job: one run of one operation on one table, from claim to end."""
+"""A job: one run of one operation on one table, from being asked for to its end."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -10,7 +11,7 @@ from neve.model.table import TableRef
 
 
 class JobState(StrEnum):
-    """Where a job stands. The last four are final; `unknown` waits to be resolved by reading."""
+    """Where a job stands. The last three are final; `unknown` waits to be resolved by reading."""
 
     QUEUED = "queued"
     PLANNING = "planning"
@@ -27,6 +28,32 @@ class JobState(StrEnum):
         return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
+class Trigger(StrEnum):
+    """What made a job: a person, a schedule, an event or another program."""
+
+    CLI = "cli"
+    MAINTAIN = "maintain"
+    API = "api"
+    SCHEDULE = "schedule"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What is asked for. It is a value: whoever asks, the same request becomes the same job."""
+
+    table: TableRef
+    operation: str
+    #: What the operation is told, as JSON can hold it.
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    requested_by: str = ""
+    trigger: Trigger = Trigger.CLI
+    #: Among queued jobs, the higher priority is claimed first, then the older job.
+    priority: int = 0
+    #: A second request with the same key is the same job.
+    idempotency_key: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to write to one table until `expires_at`, on the store's clock."""
@@ -36,6 +63,8 @@ class Lease:
     #: Grows with every claim of the table, so that a late worker is recognised.
     epoch: int
     expires_at: datetime
+    #: Somebody wants the job to end at its next boundary.
+    cancel_requested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +81,16 @@ class Job:
     reason: str = ""
     #: The outcome as JSON text, once there is one.
     outcome: str | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    requested_by: str = ""
+    trigger: Trigger = Trigger.CLI
+    priority: int = 0
+    cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """When a table's turn came last."""
+
+    table: TableRef
+    last_run: datetime

@@ -88,7 +88,7 @@ def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
             outcome = _execute(run) if plan.steps else _nothing(run)
         except NeveError as error:
             # A commit may have landed before the error: reading the table will tell.
-            world.store.settle(job_id, JobState.UNKNOWN, error.message)
+            held.end(JobState.UNKNOWN, error.message)
             raise
         if log:
             outcome = record_in_log(world, outcome)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from neve.model.errors import LeaseLost, StoreError
+from neve.model.errors import JobCancelled, LeaseLost, StoreError
 from neve.model.job import JobState, Lease
 from neve.model.table import TableRef
 from neve.service.ports import JobStore
@@ -24,14 +24,19 @@ class HeldLease:
         self._thread = threading.Thread(target=self._keep, name="neve-lease", daemon=True)
 
     def check(self) -> None:
-        """Raise where the lease is gone. Called before anything that cannot be taken back."""
+        """Raise where the lease is gone or the job is cancelled.
+
+        Called before anything that cannot be taken back.
+        """
         if self._lost is None:
             try:
-                self._store.renew(self.lease, self._seconds)
+                self.lease = self._store.renew(self.lease, self._seconds)
             except LeaseLost as error:
                 self._lost = error
         if self._lost is not None:
             raise self._lost
+        if self.lease.cancel_requested:
+            raise JobCancelled(f"Job {self.lease.job_id} was cancelled.")
 
     def enter(self, state: JobState) -> None:
         """Record where the job stands; needs the lease."""
@@ -40,6 +45,14 @@ class HeldLease:
 
     def start(self) -> None:
         self._thread.start()
+
+    def end(self, state: JobState, reason: str) -> None:
+        """End a job without an outcome, unless the table is another job's by now."""
+        try:
+            self._store.end(self.lease, state, reason)
+        except (LeaseLost, StoreError):
+            # Whoever works on the table next settles it by reading the table.
+            return
 
     def stop(self) -> None:
         self._stop.set()

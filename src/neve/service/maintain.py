@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 from neve.model.errors import PlanStale
 from neve.model.facts import TableFacts
@@ -40,7 +39,7 @@ class Maintenance:
     lease_seconds: float
     sleep: Callable[[float], None] = time.sleep
 
-    @cached_property
+    @property
     def engine(self) -> Engine:
         """Made when something is to be changed: looking needs no engine."""
         return self.make_engine()

@@ -107,7 +107,7 @@ def run_operation(
             outcome = _nothing(run, plan) if plan.is_empty else _execute(run, plan)
         except NeveError as error:
             # A commit may have landed before the error: reading the table will tell.
-            world.store.settle(job_id, JobState.UNKNOWN, error.message)
+            held.end(JobState.UNKNOWN, error.message)
             raise
         if log:
             outcome = record_in_log(world, outcome)

@@ -69,7 +69,7 @@ def change_orphans(
             changes = _change(found, held, quarantine=quarantine, purge=purge)
         except NeveError as error:
             # No table was committed to, so there is nothing to find out later.
-            world.store.settle(job_id, JobState.FAILED, error.message)
+            held.end(JobState.FAILED, error.message)
             raise
         outcome = _outcome(found, changes, started_at)
         if log:
@@ -89,10 +89,10 @@ def restore_orphans(world: World, table: TableRef, paths: Sequence[str]) -> list
             ids = [entry.entry_id for entry in entries]
             world.store.quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
         except NeveError as error:
-            world.store.settle(job_id, JobState.FAILED, error.message)
+            held.end(JobState.FAILED, error.message)
             raise
         said = f"{len(entries)} files were taken off the quarantine."
-        world.store.settle(job_id, JobState.SUCCEEDED, said)
+        held.end(JobState.SUCCEEDED, said)
     return entries
 
 

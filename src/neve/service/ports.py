@@ -17,7 +17,7 @@ from neve.model.integrity import (
     Stored,
     TableIntegrity,
 )
-from neve.model.job import Job, JobState, Lease
+from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState
 from neve.model.orphans import (
     FileTotals,
     ListedFile,
@@ -239,43 +239,89 @@ class Consumers(Protocol):
         ...
 
 
-class JobStore(Protocol):
-    """Remembers jobs and hands out leases. Every time in it is the store's own."""
+class JobQueue(Protocol):
+    """Jobs by the order in which they were asked for. Every time in it is the store's own."""
+
+    def submit(self, job_id: str, request: JobRequest) -> Job:
+        """Queue a job; a second one with the same idempotency key is the first one."""
+        ...
+
+    def cancel(self, job_id: str) -> Job | None:
+        """A queued job ends at once, a running one at its next boundary; None: no such job."""
+        ...
+
+    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
+        """Jobs, newest first."""
+        ...
+
+    def job(self, job_id: str) -> Job | None: ...
+
+    def unfinished(self, table: TableRef) -> list[Job]:
+        """Jobs of the table that began, have no end, and are not running now."""
+        ...
+
+    def tables_with_unfinished(self) -> list[TableRef]:
+        """Tables that such jobs are of."""
+        ...
+
+    def settle(self, job: Job, state: JobState, reason: str) -> bool:
+        """Give a job that nobody runs the state that its table shows; False where it moved on."""
+        ...
+
+
+class Leases(Protocol):
+    """The right to write to a table, one job at a time."""
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
-        """Begin a job as the only writer of the table, or raise TableBusy."""
+        """Submit and begin a job as the only writer of the table, or raise TableBusy."""
+        ...
+
+    def claim_job(self, job_id: str, seconds: float) -> Lease:
+        """Begin a queued job as the only writer of its table, or raise TableBusy."""
+        ...
+
+    def claim_next(self, seconds: float) -> Lease | None:
+        """Begin the queued job whose turn it is; None where no table is free for one."""
         ...
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Hold the table for longer, or raise LeaseLost."""
+        """Hold the table for longer, or raise LeaseLost; tells whether to cancel."""
         ...
 
     def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
         """Move the job on, or raise LeaseLost."""
         ...
 
+    def end(self, lease: Lease, state: JobState, reason: str) -> None:
+        """End a job that has no outcome, or raise LeaseLost where another job came since."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Release the table."""
+        ...
+
+
+class Outcomes(Protocol):
+    """What jobs did."""
+
     def finish(self, lease: Lease, outcome: Outcome) -> None:
-        """End the job with its outcome."""
+        """End the job with its outcome, or raise LeaseLost where another job came since."""
         ...
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         """Remember outcomes that came without a claim on their table."""
         ...
 
-    def release(self, lease: Lease) -> None:
-        """Give the table free."""
+    def outcomes(self, limit: int = 200) -> list[Outcome]:
+        """Outcomes of finished jobs, newest first."""
         ...
 
-    def settle(self, job_id: str, state: JobState, reason: str) -> None:
-        """Give a job that was left behind the state that the table shows."""
-        ...
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        """Jobs of the table that were left without an end, and are not running now."""
-        ...
+class UncommittedFiles(Protocol):
+    """Files that were written and not committed. The sweeper will look at them."""
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
-        """Remember files that were written and not committed. The sweeper will look at them."""
+        """Remember files."""
         ...
 
     def leftovers(self, table: TableRef) -> list[str]:
@@ -286,24 +332,30 @@ class JobStore(Protocol):
         """The same files, each with the job that wrote it."""
         ...
 
+
+class Schedules(Protocol):
+    """When the turn of a table came last."""
+
+    def record_run(self, tables: Sequence[TableRef]) -> None:
+        """Remember that the turn of the tables has come now."""
+        ...
+
+    def schedule_state(self, table: TableRef) -> ScheduleState | None:
+        """When the table's turn came last; None where it never did."""
+        ...
+
+
+class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, Protocol):
+    """One store for all of it."""
+
     @property
     def quarantine(self) -> Quarantine:
-        """The list of orphans that wait for being deleted."""
+        """The list of orphans that are waiting to be deleted."""
         ...
 
     @property
     def consumers(self) -> Consumers:
         """Who still reads old snapshots."""
-        ...
-
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        """Jobs, newest first."""
-        ...
-
-    def job(self, job_id: str) -> Job | None: ...
-
-    def outcomes(self, limit: int = 200) -> list[Outcome]:
-        """Outcomes of finished jobs, newest first."""
         ...
 
 

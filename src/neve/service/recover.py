@@ -19,7 +19,7 @@ def settle_unfinished(world: World, facts: TableFacts) -> None:
     """Find each lost job's id in the snapshot log, and prove what it committed."""
     for job in world.store.unfinished(facts.table):
         state, reason = _judge(world, job, facts)
-        world.store.settle(job.job_id, state, reason)
+        world.store.settle(job, state, reason)
 
 
 def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:

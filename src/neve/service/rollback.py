@@ -49,7 +49,7 @@ def roll_back(
             held.check()
             world.engine.roll_back(table, snapshot.snapshot_id)
         except NeveError as error:
-            world.store.settle(job_id, JobState.FAILED, error.message)
+            held.end(JobState.FAILED, error.message)
             raise
         after = world.surveyor.survey(table)
         outcome = _outcome(world, job_id, started_at, before, after, snapshot)

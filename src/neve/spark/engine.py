@@ -188,3 +188,13 @@ class SparkEngine:
         if self._session is not None:
             self._session.stop()
             self._session = None
+
+
+class BorrowedEngine(SparkEngine):
+    """Runs on a session of the caller's, which is never stopped here."""
+
+    def __init__(self, session: SparkSession) -> None:
+        super().__init__(lambda: session)
+
+    def stop(self) -> None:
+        pass

@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
 from neve.model.errors import InputError, StoreError
 from neve.model.table import TableRef, split_name
+from neve.store.migrate import NEWEST, migrate, version_of
 
 BUSY_TIMEOUT_SECONDS = 10.0
-SCHEMA_VERSION = 2
 #: The store's own clock, in seconds since the epoch.
 NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
@@ -34,6 +33,7 @@ class Database:
             if not self._path.exists():
                 return []
             with closing(self._connect()) as db:
+                self._refuse_newer(db)
                 known = "SELECT 1 FROM sqlite_master WHERE name = ?"
                 if not db.execute(known, (table,)).fetchone():
                     return []
@@ -43,25 +43,29 @@ class Database:
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._errors():
             if not self._ready:
-                self._create()
+                self._prepare()
             with closing(self._connect()) as db:
                 db.execute("BEGIN IMMEDIATE")
                 with db:
                     yield db
 
-    def _create(self) -> None:
+    def _prepare(self) -> None:
+        """Make the file, or bring an older one to the present version."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        schema = files("neve.store").joinpath("schema.sql").read_text(encoding="utf-8")
         with closing(self._connect()) as db:
             db.execute("PRAGMA journal_mode = WAL")
-            found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found > SCHEMA_VERSION:
-                raise StoreError(
-                    f"The state database {self._path} was made by a newer Neve.",
-                    next_step="Upgrade Neve, or set state.url to another file.",
-                )
-            db.executescript(schema)
+            db.execute("BEGIN IMMEDIATE")
+            with db:
+                self._refuse_newer(db)
+                migrate(db)
         self._ready = True
+
+    def _refuse_newer(self, db: sqlite3.Connection) -> None:
+        if version_of(db) > NEWEST:
+            raise StoreError(
+                f"The state database {self._path} was made by a newer Neve.",
+                next_step="Upgrade Neve, or set state.url to another file.",
+            )
 
     def _connect(self) -> sqlite3.Connection:
         # A connection for each call: the heartbeat runs in a thread of its own.

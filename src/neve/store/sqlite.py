@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
 
 from neve.documents import from_text, to_text
-from neve.model.errors import LeaseLost, TableBusy
-from neve.model.job import Job, JobState, Lease
+from neve.model.errors import InputError, LeaseLost, TableBusy
+from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, Trigger
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
+from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
-from neve.store.database import NOW, Database, moment, table_of
+from neve.store.database import Database, moment, table_of
 from neve.store.quarantine import SqliteQuarantine
 
 FINAL_STATES = {
@@ -21,77 +23,109 @@ FINAL_STATES = {
     Status.FAILED: JobState.FAILED,
     Status.UNKNOWN: JobState.UNKNOWN,
 }
+CANCELLED_BEFORE = "It was cancelled before it began."
 
 
 class SqliteStore(Database):
-    """Jobs, leases and leftovers."""
+    """Jobs, leases, outcomes, schedules and uncommitted files."""
+
+    def submit(self, job_id: str, request: JobRequest) -> Job:
+        """Queue a job; a second one with the same idempotency key is the first one."""
+        with self._write() as db:
+            db.execute(
+                sql.SUBMIT,
+                (
+                    job_id,
+                    str(request.table),
+                    request.operation,
+                    json.dumps(dict(request.arguments), sort_keys=True),
+                    request.requested_by,
+                    request.trigger,
+                    request.priority,
+                    request.idempotency_key,
+                ),
+            )
+            row = db.execute(
+                "SELECT * FROM jobs WHERE job_id = ? OR idempotency_key = ?",
+                (job_id, request.idempotency_key),
+            ).fetchone()
+        return _job(row)
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
+        """Begin a job at once, as the only writer of the table, or raise TableBusy."""
         with self._write() as db:
-            holder = db.execute(
-                f"SELECT job_id FROM claims WHERE table_name = ? AND expires_at > {NOW}",
-                (str(table),),
-            ).fetchone()
-            if holder is not None:
-                raise TableBusy(
-                    f"Job {holder['job_id']} is working on table {table}.",
-                    next_step="Wait for it to end: neve history shows it.",
-                )
-            row = db.execute(
-                "INSERT INTO claims (table_name, job_id, epoch, expires_at) "
-                f"VALUES (?, ?, 1, {NOW} + ?) ON CONFLICT (table_name) DO UPDATE SET "
-                "job_id = excluded.job_id, epoch = claims.epoch + 1, "
-                "expires_at = excluded.expires_at RETURNING epoch, expires_at",
-                (str(table), job_id, seconds),
-            ).fetchone()
-            db.execute(
-                "INSERT INTO jobs (job_id, table_name, operation, state, epoch, created_at, "
-                f"updated_at) VALUES (?, ?, ?, ?, ?, {NOW}, {NOW})",
-                (job_id, str(table), operation, JobState.PLANNING, row["epoch"]),
-            )
-            return Lease(job_id, table, row["epoch"], moment(row["expires_at"]))
+            _refuse_if_held(db, table)
+            db.execute(sql.SUBMIT, (job_id, str(table), operation, "{}", "", Trigger.CLI, 0, None))
+            return _begin(db, job_id, table, seconds)
+
+    def claim_job(self, job_id: str, seconds: float) -> Lease:
+        """Begin a queued job as the only writer of its table, or raise TableBusy."""
+        with self._write() as db:
+            row = db.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
+            if row is None:
+                raise InputError(f"There is no job {job_id}.")
+            table = table_of(row["table_name"])
+            _refuse_if_held(db, table)
+            return _begin(db, job_id, table, seconds)
+
+    def claim_next(self, seconds: float) -> Lease | None:
+        """Begin the queued job whose turn it is; None where no table is free for one."""
+        with self._write() as db:
+            row = db.execute(sql.NEXT_QUEUED).fetchone()
+            if row is None:
+                return None
+            return _begin(db, row["job_id"], table_of(row["table_name"]), seconds)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         with self._write() as db:
             row = db.execute(
-                f"UPDATE claims SET expires_at = {NOW} + ? WHERE table_name = ? AND job_id = ? "
-                f"AND epoch = ? AND expires_at > {NOW} RETURNING expires_at",
-                (seconds, str(lease.table), lease.job_id, lease.epoch),
+                sql.RENEW, (seconds, str(lease.table), lease.job_id, lease.epoch)
             ).fetchone()
         if row is None:
             raise _lost(lease)
-        return Lease(lease.job_id, lease.table, lease.epoch, moment(row["expires_at"]))
+        return Lease(
+            lease.job_id,
+            lease.table,
+            lease.epoch,
+            moment(row["expires_at"]),
+            bool(row["cancel_requested"]),
+        )
 
     def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
-        with self._write() as db:
-            changed = db.execute(
-                f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} WHERE job_id = ? "
-                "AND EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
-                f"AND claims.epoch = ? AND claims.expires_at > {NOW})",
-                (state, reason, lease.job_id, lease.epoch),
-            ).rowcount
-        if not changed:
-            raise _lost(lease)
+        self._fenced(sql.SET_STATE, lease, (state, reason))
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
+        self._fenced(
+            sql.FINISH, lease, (FINAL_STATES[outcome.status], outcome.reason, to_text(outcome))
+        )
+
+    def end(self, lease: Lease, state: JobState, reason: str) -> None:
+        """End a job that has no outcome, or leave it to be resolved by reading the table."""
+        self._fenced(sql.END, lease, (state, reason))
+
+    def release(self, lease: Lease) -> None:
         with self._write() as db:
-            db.execute(
-                f"UPDATE jobs SET state = ?, reason = ?, outcome = ?, updated_at = {NOW} "
-                "WHERE job_id = ?",
-                (
-                    FINAL_STATES[outcome.status],
-                    outcome.reason,
-                    to_text(outcome),
-                    lease.job_id,
-                ),
-            )
+            db.execute(sql.RELEASE, (lease.job_id, lease.epoch))
+
+    def settle(self, job: Job, state: JobState, reason: str) -> bool:
+        """Give a job that nobody runs the state that its table shows; False where it moved on."""
+        with self._write() as db:
+            changed = db.execute(sql.SETTLE, (state, reason, job.job_id, job.epoch)).rowcount
+            if changed:
+                db.execute(sql.END_EPOCH, (job.job_id, job.epoch))
+        return bool(changed)
+
+    def cancel(self, job_id: str) -> Job | None:
+        """A queued job ends at once, a running one at its next boundary."""
+        with self._write() as db:
+            if not db.execute(sql.CANCEL_QUEUED, (CANCELLED_BEFORE, job_id)).rowcount:
+                db.execute(sql.CANCEL_RUNNING, (job_id,))
+        return self.job(job_id)
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         with self._write() as db:
             db.executemany(
-                "INSERT OR IGNORE INTO jobs (job_id, table_name, operation, state, epoch, "
-                f"created_at, updated_at, reason, outcome) VALUES (?, ?, ?, ?, 0, {NOW}, {NOW}, "
-                "?, ?)",
+                sql.RECORD,
                 [
                     (
                         o.job_id,
@@ -105,50 +139,34 @@ class SqliteStore(Database):
                 ],
             )
 
-    def release(self, lease: Lease) -> None:
-        with self._write() as db:
-            # The row stays, so that the epoch goes on growing.
-            db.execute(
-                "UPDATE claims SET expires_at = 0 WHERE job_id = ? AND epoch = ?",
-                (lease.job_id, lease.epoch),
-            )
-
-    def settle(self, job_id: str, state: JobState, reason: str) -> None:
-        with self._write() as db:
-            db.execute(
-                f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} WHERE job_id = ?",
-                (state, reason, job_id),
-            )
-
     def unfinished(self, table: TableRef) -> list[Job]:
-        return self._select(
-            "WHERE table_name = ? AND state NOT IN ('succeeded', 'failed', 'cancelled') AND NOT "
-            "EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
-            f"AND claims.expires_at > {NOW}) ORDER BY created_at",
-            (str(table),),
-        )
+        return self._select(sql.UNFINISHED, (str(table),))
+
+    def tables_with_unfinished(self) -> list[TableRef]:
+        """Tables that a job was left behind on."""
+        rows = self._rows("jobs", sql.TABLES_WITH_UNFINISHED, ())
+        return [table_of(row["table_name"]) for row in rows]
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         with self._write() as db:
-            db.executemany(
-                "INSERT OR IGNORE INTO leftovers (path, table_name, job_id, recorded_at) "
-                f"VALUES (?, ?, ?, {NOW})",
-                [(path, str(table), job_id) for path in paths],
-            )
+            db.executemany(sql.ADD_UNCOMMITTED, [(path, str(table), job_id) for path in paths])
 
     def leftovers(self, table: TableRef) -> list[str]:
-        with self._write() as db:
-            rows = db.execute(
-                "SELECT path FROM leftovers WHERE table_name = ? ORDER BY recorded_at, path",
-                (str(table),),
-            ).fetchall()
-        return [row["path"] for row in rows]
+        return list(self.writers_of_leftovers(table))
 
     def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
-        rows = self._rows(
-            "leftovers", "SELECT path, job_id FROM leftovers WHERE table_name = ?", (str(table),)
-        )
+        rows = self._rows("leftovers", sql.UNCOMMITTED, (str(table),))
         return {row["path"]: row["job_id"] for row in rows}
+
+    def record_run(self, tables: Sequence[TableRef]) -> None:
+        """Remember that the turn of the tables has come now."""
+        with self._write() as db:
+            db.executemany(sql.RECORD_RUN, [(str(table),) for table in tables])
+
+    def schedule_state(self, table: TableRef) -> ScheduleState | None:
+        """When the table's turn came last; None where it never did."""
+        rows = self._rows("schedules", sql.LAST_RUN, (str(table),))
+        return ScheduleState(table, moment(rows[0]["last_run"])) if rows else None
 
     @property
     def quarantine(self) -> SqliteQuarantine:
@@ -174,13 +192,38 @@ class SqliteStore(Database):
         )
         return [outcome for job in rows if (outcome := _outcome(job)) is not None]
 
+    def _fenced(self, statement: str, lease: Lease, values: tuple[object, ...]) -> None:
+        """A change that only the holder of the newest epoch may make."""
+        with self._write() as db:
+            changed = db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount
+        if not changed:
+            raise _lost(lease)
+
     def _select(self, clauses: str, parameters: tuple[object, ...]) -> list[Job]:
         return [
             _job(row) for row in self._rows("jobs", f"SELECT * FROM jobs {clauses}", parameters)
         ]
 
 
+def _refuse_if_held(db: sqlite3.Connection, table: TableRef) -> None:
+    holder = db.execute(sql.HOLDER, (str(table),)).fetchone()
+    if holder is not None:
+        raise TableBusy(
+            f"Job {holder['job_id']} is working on table {table}.",
+            next_step="Wait for it to end: neve jobs shows it.",
+        )
+
+
+def _begin(db: sqlite3.Connection, job_id: str, table: TableRef, seconds: float) -> Lease:
+    row = db.execute(sql.CLAIM_TABLE, (str(table), job_id, seconds)).fetchone()
+    if not db.execute(sql.BEGIN_JOB, (row["epoch"], job_id)).rowcount:
+        raise TableBusy(f"Job {job_id} has begun already, or is over.")
+    return Lease(job_id, table, row["epoch"], moment(row["expires_at"]))
+
+
 def _job(row: sqlite3.Row) -> Job:
+    # A file of an older version that may not be written has fewer columns.
+    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - a row iterates its values
     return Job(
         job_id=row["job_id"],
         table=table_of(row["table_name"]),
@@ -191,6 +234,11 @@ def _job(row: sqlite3.Row) -> Job:
         updated_at=moment(row["updated_at"]),
         reason=row["reason"],
         outcome=row["outcome"],
+        arguments=json.loads(values.get("arguments", "{}")),
+        requested_by=values.get("requested_by", ""),
+        trigger=Trigger(values.get("requested_through", Trigger.CLI)),
+        priority=values.get("priority", 0),
+        cancel_requested=bool(values.get("cancel_requested", 0)),
     )
 
 

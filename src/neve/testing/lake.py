@@ -288,6 +288,9 @@ class MemoryLake:
         self.log += outcomes
         return [self.facts.table.sibling("_maintenance_log")]
 
+    def stop(self) -> None:
+        """Nothing was started."""
+
 
 def _texts(file: DataFileFacts) -> tuple[str, ...]:
     """Partition values as JSON would carry them; tests partition by text."""

@@ -10,7 +10,6 @@ from pyiceberg.types import LongType, NestedField, StringType
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from neve.app import App
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.cli.main import app
@@ -141,12 +140,15 @@ class LocalEngine:
     def write_log(self, outcomes):
         self.log += outcomes
 
+    def stop(self):
+        pass
+
 
 @pytest.fixture
 def engine(lake, monkeypatch):
     """Spark's place, taken by an engine without a JVM."""
     fake = LocalEngine(lake)
-    monkeypatch.setattr(App, "spark", fake)
+    monkeypatch.setattr("neve.app.make_engine", lambda *_: fake)
     return fake
 
 
@@ -154,7 +156,7 @@ def engine(lake, monkeypatch):
 def no_engine(monkeypatch):
     """Fails the test where a command that only looks asks for Spark."""
 
-    def refuse(_app):
+    def refuse(*_):
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(App, "spark", property(refuse))
+    monkeypatch.setattr("neve.app.make_engine", refuse)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.app import App, utc_now
+from neve.app import utc_now
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.testing.facts import table_facts
 from neve.testing.orphans import StoredLake
@@ -19,7 +19,7 @@ def stored(events, monkeypatch):
     for number in range(9):
         made.put(f"data/f{number}", at=old, is_reached=True)
     made.orphan = made.put("data/orphan", at=old)
-    monkeypatch.setattr(App, "spark", made)
+    monkeypatch.setattr("neve.app.make_engine", lambda *_: made)
     monkeypatch.setattr(CatalogSurveyor, "reachable", lambda _, table: made.reachable(table))
     return made
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -195,9 +196,9 @@ def test_a_job_that_lost_the_table_does_not_commit(lake, store, compact, monkeyp
     assert len(lake.facts.snapshots) == 1
 
 
-def test_groups_that_a_writer_took_are_planned_again(lake, maintenance, monkeypatch):
-    pauses = []
-    monkeypatch.setitem(maintenance.__dict__, "sleep", pauses.append)
+def test_groups_that_a_writer_took_are_planned_again(lake, maintenance):
+    pauses: list[float] = []
+    maintenance = replace(maintenance, sleep=pauses.append)
 
     def writer():
         lake.before_commit = lambda: None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from neve.model.errors import LeaseLost, StoreError, TableBusy
-from neve.model.job import JobState
+from neve.model.errors import InputError, LeaseLost, StoreError, TableBusy
+from neve.model.job import JobRequest, JobState, Trigger
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
@@ -63,8 +65,7 @@ def test_the_epoch_grows_with_every_claim(store):
 
 
 def test_a_late_worker_is_recognised(store):
-    late = store.claim("j1", TABLE, "rollback", 0.05)
-    time.sleep(0.1)
+    late = store.claim("j1", TABLE, "rollback", -1)
     store.claim("j2", TABLE, "rollback", 60)
 
     with pytest.raises(LeaseLost):
@@ -74,8 +75,7 @@ def test_a_late_worker_is_recognised(store):
 
 
 def test_an_expired_lease_cannot_be_renewed(store):
-    lease = store.claim("j1", TABLE, "rollback", 0.05)
-    time.sleep(0.1)
+    lease = store.claim("j1", TABLE, "rollback", -1)
 
     with pytest.raises(LeaseLost):
         store.renew(lease, 60)
@@ -141,7 +141,7 @@ def test_jobs_left_behind_are_found_when_nobody_runs_them(store):
     store.release(lease)
 
     assert [job.job_id for job in store.unfinished(TABLE)] == ["j1"]
-    store.settle("j1", JobState.FAILED, "gone")
+    assert store.settle(store.job("j1"), JobState.FAILED, "gone")
     assert store.unfinished(TABLE) == []
 
 
@@ -152,6 +152,141 @@ def test_jobs_are_listed_newest_first(store):
     assert [job.job_id for job in store.jobs(OTHER)] == ["j3", "j2"]
     assert [job.job_id for job in store.jobs(limit=2)] == ["j3", "j2"]
     assert store.job("nobody") is None
+
+
+REQUEST = JobRequest(
+    TABLE, "expire_snapshots", {"older_than_seconds": 60}, requested_by="ana", trigger=Trigger.API
+)
+
+
+def test_a_job_waits_until_it_is_claimed(store):
+    job = store.submit("j1", REQUEST)
+
+    assert (job.state, job.epoch, job.arguments) == (JobState.QUEUED, 0, REQUEST.arguments)
+    assert (job.requested_by, job.trigger) == ("ana", Trigger.API)
+    assert store.unfinished(TABLE) == []
+    lease = store.claim_job("j1", 60)
+    assert (lease.epoch, store.job("j1").state, store.job("j1").epoch) == (1, JobState.PLANNING, 1)
+
+
+def test_a_job_is_claimed_once(store):
+    store.submit("j1", REQUEST)
+    store.release(store.claim_job("j1", 60))
+
+    with pytest.raises(TableBusy):
+        store.claim_job("j1", 60)
+    with pytest.raises(InputError, match="no job j2"):
+        store.claim_job("j2", 60)
+
+
+def test_a_refused_claim_leaves_the_table_to_its_holder(store):
+    store.submit("j1", REQUEST)
+    held = store.claim("j2", TABLE, "rollback", 60)
+
+    with pytest.raises(TableBusy, match="j2"):
+        store.claim_job("j1", 60)
+    assert store.renew(held, 60).epoch == 1
+    assert store.job("j1").state is JobState.QUEUED
+
+
+def test_the_same_key_is_the_same_job(store):
+    keyed = replace(REQUEST, idempotency_key="once")
+    first = store.submit("j1", keyed)
+
+    assert store.submit("j2", keyed) == first
+    assert store.job("j2") is None
+
+
+def test_workers_take_jobs_by_priority_then_age_and_pass_over_busy_tables(store):
+    store.submit("j1", REQUEST)
+    store.submit("j2", replace(REQUEST, table=OTHER))
+    store.submit("j3", replace(REQUEST, priority=5))
+
+    claimed = [store.claim_next(60), store.claim_next(60), store.claim_next(60)]
+
+    assert [lease and lease.job_id for lease in claimed] == ["j3", "j2", None]
+
+
+def test_a_queued_job_is_cancelled_at_once(store):
+    store.submit("j1", REQUEST)
+
+    assert store.cancel("j1").state is JobState.CANCELLED
+    assert store.claim_next(60) is None
+    assert store.cancel("nobody") is None
+
+
+def test_a_running_job_is_told_to_stop_with_its_next_heartbeat(store):
+    lease = store.claim("j1", TABLE, "rollback", 60)
+    assert not store.renew(lease, 60).cancel_requested
+
+    store.cancel("j1")
+
+    assert store.renew(lease, 60).cancel_requested
+    assert store.job("j1").state is JobState.PLANNING
+
+
+def test_a_late_worker_cannot_end_its_job_over_another(store):
+    late = store.claim("j1", TABLE, "rollback", -1)
+    store.claim("j2", TABLE, "rollback", 60)
+
+    with pytest.raises(LeaseLost):
+        store.finish(late, outcome("j1"))
+    with pytest.raises(LeaseLost):
+        store.end(late, JobState.FAILED, "late")
+    assert store.job("j1").state is JobState.PLANNING
+
+
+def test_a_late_worker_cannot_end_a_job_that_was_settled(store):
+    late = store.claim("j1", TABLE, "rollback", -1)
+    assert store.settle(store.job("j1"), JobState.FAILED, "left behind")
+
+    with pytest.raises(LeaseLost):
+        store.finish(late, outcome("j1"))
+    assert store.job("j1").reason == "left behind"
+
+
+def test_a_job_whose_lease_is_over_may_end_while_nobody_came(store):
+    late = store.claim("j1", TABLE, "rollback", -1)
+    store.finish(late, outcome("j1"))
+
+    assert store.job("j1").state is JobState.SUCCEEDED
+
+
+def test_only_jobs_that_nobody_runs_are_settled(store):
+    store.claim("j1", TABLE, "rollback", 60)
+    seen = store.job("j1")
+
+    assert not store.settle(seen, JobState.FAILED, "gone")
+    assert store.job("j1").state is JobState.PLANNING
+
+
+def test_a_job_with_an_end_is_not_settled_again(store):
+    lease = store.claim("j1", TABLE, "rollback", 60)
+    seen = store.job("j1")
+    store.finish(lease, outcome("j1"))
+    store.release(lease)
+
+    assert not store.settle(seen, JobState.FAILED, "gone")
+    assert store.job("j1").state is JobState.SUCCEEDED
+
+
+def test_tables_that_jobs_were_left_behind_on(store):
+    store.claim("j1", TABLE, "rollback", -1)
+    store.claim("j2", OTHER, "rollback", 60)
+    store.submit("j3", replace(REQUEST, table=TableRef("lake", ("db",), "third")))
+
+    assert store.tables_with_unfinished() == [TABLE]
+
+
+def test_the_turn_of_a_table_is_remembered(store):
+    assert store.schedule_state(TABLE) is None
+
+    store.record_run([TABLE])
+
+    assert store.schedule_state(TABLE).table == TABLE
+    assert abs((store.schedule_state(TABLE).last_run - datetime.now(tz=UTC)).total_seconds()) < 60
+    assert store.schedule_state(OTHER) is None
+    assert store.jobs() == []
 
 
 def test_looking_at_a_store_that_is_not_there_makes_none():
@@ -180,8 +315,56 @@ def test_a_database_of_a_newer_version_is_left_alone():
         db.execute("PRAGMA user_version = 99")
     db.close()
 
-    with pytest.raises(StoreError, match="newer Neve"):
-        SqliteStore(Path("state.db")).claim("j1", TABLE, "rollback", 60)
+    store = SqliteStore(Path("state.db"))
+    for use in (lambda: store.claim("j1", TABLE, "rollback", 60), store.jobs, store.outcomes):
+        with pytest.raises(StoreError, match="newer Neve"):
+            use()
+    for use in (lambda: store.consumers.all(), lambda: store.quarantine.was_swept("u")):
+        with pytest.raises(StoreError, match="newer Neve"):
+            use()
+
+
+def old_state(version):
+    """A file as an earlier Neve left it, with a job of every kind in it."""
+    with sqlite3.connect("state.db") as db:
+        db.executescript((Path(__file__).parent / f"state_v{version}.sql").read_text())
+    db.close()
+    return SqliteStore(Path("state.db"))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_state_of_an_earlier_version_is_taken_over(version):
+    store = old_state(version)
+
+    assert [(job.job_id, job.state) for job in store.jobs()] == [
+        ("turn", JobState.SUCCEEDED),
+        ("left", JobState.REWRITING),
+        ("done", JobState.SUCCEEDED),
+    ]
+    assert store.claim("j1", TABLE, "rollback", 60).epoch == 1
+    assert [job.job_id for job in store.unfinished(OTHER)] == ["left"]
+    assert store.schedule_state(OTHER).last_run == datetime(2026, 1, 3, tzinfo=UTC)
+    assert store.job("left").trigger is Trigger.CLI
+
+
+def test_an_old_state_that_cannot_be_written_can_be_read():
+    old_state(2)
+    os.chmod("state.db", 0o444)
+
+    assert len(SqliteStore(Path("state.db")).jobs()) == 3
+    with sqlite3.connect("state.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    db.close()
+
+
+def test_processes_that_open_an_old_state_at_once_take_it_over_once():
+    old_state(2)
+    stores = [SqliteStore(Path("state.db")) for _ in range(8)]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda store: store.record_run([TABLE]), stores))
+
+    assert len(stores[0].jobs()) == 3
 
 
 def test_two_processes_share_a_file():
