@@ -13,6 +13,7 @@ from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.errors import ConfigError
 from neve.service.maintain import Maintenance
+from neve.service.policies import Policies
 from neve.service.ports import Reporter
 from neve.settings import Settings, SparkSettings
 from neve.store.sqlite import SqliteStore
@@ -58,9 +59,9 @@ def build_app(settings: Settings, say: Reporter) -> App:
         store=store,
         clock=utc_now,
         say=say,
-        policy=settings.compaction.policy(),
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
+        policies=Policies(settings.policy_book(catalogs.default)),
     )
     return App(settings, catalogs, store, maintenance, engine)
 

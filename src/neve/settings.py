@@ -30,8 +30,8 @@ from pydantic_settings import (
 )
 
 from neve.model.durations import parse_duration
-from neve.model.errors import ConfigError, InputError, NeveError
-from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
+from neve.model.errors import ConfigError, NeveError
+from neve.model.orphans import OrphanRules, check_orphan_age
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, Policy
 from neve.model.sizes import parse_size
@@ -133,22 +133,14 @@ class OrphanSettings(Section):
     purge_delay_hours: float = Field(default=24.0, ge=1, le=24 * 365)
     max_orphan_ratio: float = Field(default=OrphanRules().max_orphan_ratio, ge=0, le=1)
 
-    def rules(
-        self, older_than: str | None = None, max_orphan_ratio: float | None = None
-    ) -> OrphanRules:
-        """These settings as rules, with what a call says otherwise."""
-        seconds = parse_duration(older_than or self.older_than)
-        if seconds < MIN_AGE_SECONDS:
-            raise InputError(
-                "A file younger than 24 hours is never an orphan: its writer may still commit it.",
-                next_step="Give --older-than or orphans.older_than 24h or more.",
-            )
+    def rules(self) -> OrphanRules:
+        """These settings as rules."""
+        seconds = parse_duration(self.older_than)
+        check_orphan_age(seconds)
         return OrphanRules(
             older_than_seconds=seconds,
             purge_delay_seconds=int(self.purge_delay_hours * 3600),
-            max_orphan_ratio=self.max_orphan_ratio
-            if max_orphan_ratio is None
-            else max_orphan_ratio,
+            max_orphan_ratio=self.max_orphan_ratio,
         )
 
     def chosen(self) -> dict[str, str]:

@@ -13,13 +13,12 @@ def test_without_settings_the_rules_are_the_careful_ones():
     assert load_settings(environ={}).orphans.rules() == OrphanRules()
 
 
-def test_the_section_becomes_rules_and_a_call_may_say_otherwise():
+def test_the_section_becomes_rules():
     Path("neve.yaml").write_text(
         "orphans: {older_than: 36h, purge_delay_hours: 48, max_orphan_ratio: 0.05}\n"
     )
     section = load_settings(environ={}).orphans
     assert section.rules() == OrphanRules(36 * 3600, 48 * 3600, 0.05)
-    assert section.rules("7d", 0.5) == OrphanRules(7 * 86400, 48 * 3600, 0.5)
 
 
 def test_no_setting_makes_a_younger_file_an_orphan():

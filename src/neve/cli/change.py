@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -27,20 +28,23 @@ from neve.cli.moments import parse_moment
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan
 from neve.documents import to_document
-from neve.model.errors import InputError, NeveError
+from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
-from neve.model.policy import Engine, Policy, Strategy
-from neve.model.sizes import parse_size
+from neve.model.policy import Strategy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
+from neve.planning.effective_policy import plan_request
+from neve.planning.policy_keys import SORT_ORDER
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.rollback import RollbackTarget, roll_back
 
 WhereOption = Annotated[
     str | None, typer.Option("--where", help="Only files that may hold matching rows.")
 ]
-StrategyOption = Annotated[Strategy, typer.Option("--strategy", help="Which trouble to cure.")]
+StrategyOption = Annotated[
+    Strategy | None,
+    typer.Option("--strategy", help="Which trouble to cure; auto by default."),
+]
 SortOption = Annotated[
     str | None, typer.Option("--sort-by", help="Columns for sort and zorder, comma-separated.")
 ]
@@ -59,30 +63,73 @@ class EngineChoice(StrEnum):
     SPARK = "spark"
 
 
-EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Who rewrites the files.")]
+EngineOption = Annotated[
+    EngineChoice | None, typer.Option("--engine", help="Who rewrites the files.")
+]
 
 
-def _policy(app: App, target_size: str | None) -> Policy:
-    return app.settings.compaction.policy(parse_size(target_size) if target_size else None)
-
-
-def _request(
-    strategy: Strategy, sort_by: str | None, max_cost: float | None, engine: EngineChoice
-) -> PlanRequest:
+def overrides_of(
+    where: str | None,
+    strategy: Strategy | None,
+    sort_by: str | None,
+    target_size: str | None,
+    max_cost: float | None,
+    engine: EngineChoice | None,
+) -> dict[str, object]:
+    """Flags as the strongest layer of the policy: those that were given, by the keys they set."""
     if max_cost is not None and not max_cost >= 0:
         raise InputError("--max-cost must not be negative.", next_step="Give a number of USD.")
-    columns = tuple(part.strip() for part in (sort_by or "").split(",") if part.strip())
-    return PlanRequest(strategy, columns, max_cost, Engine(engine))
+    if where is not None and not where.strip():
+        raise FilterError("The filter is empty.", next_step="Leave --where out for all files.")
+    values = {
+        "rewrite_data_files.where": where,
+        **_order(strategy, sort_by),
+        "rewrite_data_files.options.target-file-size-bytes": target_size,
+        "budget.max_cost_usd": max_cost,
+        "rewrite_data_files.engine": engine,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _order(strategy: Strategy | None, sort_by: str | None) -> dict[str, object]:
+    """A policy knows z-order as a way to sort, the command line as a strategy."""
+    columns = ", ".join(part.strip() for part in (sort_by or "").split(",") if part.strip())
+    if columns and not (strategy and strategy.orders_rows):
+        raise InputError(
+            f"Strategy {strategy or Strategy.AUTO} does not order rows, so it takes no sort "
+            "columns.",
+            next_step="Use --strategy sort or --strategy zorder with --sort-by.",
+        )
+    if strategy is Strategy.ZORDER:
+        if not columns:
+            raise InputError(
+                "Strategy zorder needs columns.",
+                next_step="Add --sort-by, for example --strategy zorder --sort-by a,b.",
+            )
+        return {"rewrite_data_files.strategy": "sort", SORT_ORDER: f"zorder({columns})"}
+    order: dict[str, object] = {SORT_ORDER: columns} if columns else {}
+    return {"rewrite_data_files.strategy": strategy, **order}
+
+
+def plan_of(app: App, table: TableRef, overrides: Mapping[str, object]) -> Plan:
+    """What compacting the table would do, by its policy."""
+    policy = app.maintenance.effective(table, overrides)
+    return app.maintenance.plan(
+        table,
+        plan_request(policy),
+        where=policy.rewrite_data_files.where,
+        policy=policy.compaction,
+    )
 
 
 def plan(
     patterns: Annotated[list[str], typer.Argument(help="Tables or globs.")],
     where: WhereOption = None,
-    strategy: StrategyOption = Strategy.AUTO,
+    strategy: StrategyOption = None,
     sort_by: SortOption = None,
     target_size: TargetOption = None,
     max_cost: CostOption = None,
-    engine: EngineOption = EngineChoice.AUTO,
+    engine: EngineOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to a file.")] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -90,12 +137,9 @@ def plan(
     """Say what would be done, why, and what it costs. Exit code 2 means there is work."""
     printer = Output(output)
     with application(printer, config) as app:
-        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
+        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
         tables = matching_tables(app, patterns)
-        plans, troubles = one_by_one(
-            tables,
-            lambda table: app.maintenance.plan(table, request, where=where, policy=policy),
-        )
+        plans, troubles = one_by_one(tables, lambda table: plan_of(app, table, overrides))
         if out is not None:
             write_plan_file(out, plans)
     printer.result(plan_document(plans), *(render_plan(item) for item in plans))
@@ -152,11 +196,11 @@ def _apply_one(app: App, item: Plan) -> Outcome:
 def compact(
     table: TableArgument,
     where: WhereOption = None,
-    strategy: StrategyOption = Strategy.AUTO,
+    strategy: StrategyOption = None,
     sort_by: SortOption = None,
     target_size: TargetOption = None,
     max_cost: CostOption = None,
-    engine: EngineOption = EngineChoice.AUTO,
+    engine: EngineOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -164,12 +208,18 @@ def compact(
     """Compact a table: plan, run, prove, remember."""
     printer = Output(output)
     with application(printer, config) as app:
-        policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
+        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
         ref = app.catalogs.parse(table)
         if dry_run:
-            made = app.maintenance.plan(ref, request, where=where, policy=policy)
+            made = plan_of(app, ref, overrides)
         else:
-            outcome = app.maintenance.compact(ref, request, where=where, policy=policy)
+            policy = app.maintenance.effective(ref, overrides)
+            outcome = app.maintenance.compact(
+                ref,
+                plan_request(policy),
+                where=policy.rewrite_data_files.where,
+                policy=policy.compaction,
+            )
     if dry_run:
         printer.result(plan_document([made]), lambda: render_plan(made))
         return
@@ -191,12 +241,9 @@ def rollback(
     printer = Output(output)
     with application(printer, config) as app:
         target = _rollback_target(to_snapshot, to_time, job)
-        outcome = roll_back(
-            app.maintenance,
-            app.catalogs.parse(table),
-            target,
-            undo_window_seconds=app.maintenance.policy.undo_window_seconds,
-        )
+        ref = app.catalogs.parse(table)
+        window = app.maintenance.effective(ref).compaction.undo_window_seconds
+        outcome = roll_back(app.maintenance, ref, target, undo_window_seconds=window)
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
 
 

@@ -121,7 +121,8 @@ def _tell(app: App, batches: int, events: int, event_types: tuple[str, ...]) -> 
     before = file_metrics(maintenance.surveyor.survey(table))
     say("Timing a query on many small files …")
     query_before = samples.time_query(session, table, watched, QUERY_RUNS)
-    plan = maintenance.plan(table, PlanRequest(), where=None, policy=maintenance.policy)
+    policy = maintenance.effective(table).compaction
+    plan = maintenance.plan(table, PlanRequest(), where=None, policy=policy)
     compaction = maintenance.apply(plan)
     after = file_metrics(maintenance.surveyor.survey(table))
     say("Timing the query again …")
@@ -132,9 +133,7 @@ def _tell(app: App, batches: int, events: int, event_types: tuple[str, ...]) -> 
         samples.write_batch(session, table, batch, events, event_types)
     only = f"event_type = '{watched.replace(chr(39), chr(39) * 2)}'"
     others_before = _paths_outside(maintenance.surveyor.survey(table), watched)
-    partition_compaction = maintenance.compact(
-        table, PlanRequest(), where=only, policy=maintenance.policy
-    )
+    partition_compaction = maintenance.compact(table, PlanRequest(), where=only, policy=policy)
     others_after = _paths_outside(maintenance.surveyor.survey(table), watched)
     return Story(
         table=table,

@@ -19,8 +19,7 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome
 from neve.cli.render_expiry import render_expiry
 from neve.documents import to_document
-from neve.model.durations import parse_duration
-from neve.model.expiry import MAX_KEPT, ExpiryRules
+from neve.model.expiry import MAX_KEPT
 from neve.planning.operations.expire_snapshots import describe
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.operate import run_operation
@@ -32,43 +31,48 @@ def expire(
         bool, typer.Option("--apply", help="Expire them; without it, only look.")
     ] = False,
     older_than: Annotated[
-        str, typer.Option("--older-than", help="Younger snapshots stay, e.g. 7d or 36h.")
-    ] = "7d",
+        str | None,
+        typer.Option("--older-than", help="Younger snapshots stay, e.g. 36h; 7d by default."),
+    ] = None,
     retain_last: Annotated[
-        int, typer.Option("--retain-last", min=1, help="So many of the last of every branch stay.")
-    ] = 1,
+        int | None,
+        typer.Option("--retain-last", min=1, help="So many of the last of every branch stay."),
+    ] = None,
     keep_hourly: Annotated[
-        int,
+        int | None,
         typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many hours."),
-    ] = 0,
+    ] = None,
     keep_daily: Annotated[
-        int,
+        int | None,
         typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many days."),
-    ] = 0,
+    ] = None,
     keep_weekly: Annotated[
-        int,
+        int | None,
         typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many weeks."),
-    ] = 0,
+    ] = None,
     keep_monthly: Annotated[
-        int,
+        int | None,
         typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many months."),
-    ] = 0,
+    ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Say which snapshots would go, what they free and what is lost; with --apply, let them go."""
     printer = Output(output)
     with application(printer, config) as app:
-        rules = ExpiryRules(
-            older_than_seconds=parse_duration(older_than),
-            retain_last=retain_last,
-            keep_hourly=keep_hourly,
-            keep_daily=keep_daily,
-            keep_weekly=keep_weekly,
-            keep_monthly=keep_monthly,
-            undo_window_seconds=app.maintenance.policy.undo_window_seconds,
-        )
+        flags = {
+            "older_than": older_than,
+            "retain_last": retain_last,
+            "keep.hourly": keep_hourly,
+            "keep.daily": keep_daily,
+            "keep.weekly": keep_weekly,
+            "keep.monthly": keep_monthly,
+        }
+        overrides = {
+            f"expire_snapshots.{key}": value for key, value in flags.items() if value is not None
+        }
         ref = app.catalogs.parse(table)
+        rules = app.maintenance.effective(ref, overrides).expire_snapshots
         operation = ExpireSnapshotsOperation(rules)
         if apply:
             outcome = run_operation(app.maintenance, ref, operation)

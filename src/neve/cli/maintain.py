@@ -10,7 +10,6 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.app import App
 from neve.cli.change import matching_tables
 from neve.cli.context import (
     EXIT_ERROR,
@@ -24,11 +23,8 @@ from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
 from neve.model.errors import InputError
-from neve.model.facts import TableFacts
 from neve.model.maintenance import TableReport
-from neve.model.policies import EffectivePolicy
-from neve.planning.policies import resolve
-from neve.service.fleet import DELETING, FleetRequest, maintain_tables
+from neve.service.fleet import FleetRequest, maintain_tables
 from neve.settings import load_settings
 
 
@@ -74,36 +70,16 @@ def maintain(
         sys.exit(EXIT_OK if good else EXIT_ERROR)
     with application(printer, config) as app:
         tables = matching_tables(app, patterns or ["*"])
-        reports = maintain_tables(
-            app.maintenance, tables, _request(app, dry_run=dry_run, apply=apply, due=due, now=now)
+        request = FleetRequest(
+            dry_run=dry_run,
+            apply=apply,
+            only_due=due,
+            any_time=now,
+            parallel_tables=app.settings.maintain.parallel_tables,
         )
+        reports = maintain_tables(app.maintenance, tables, request)
     printer.result(_document(reports), lambda: _render(reports))
     sys.exit(EXIT_OK if all(report.is_good for report in reports) else EXIT_ERROR)
-
-
-def _request(app: App, *, dry_run: bool, apply: bool, due: bool, now: bool) -> FleetRequest:
-    book = app.settings.policy_book(app.catalogs.default)
-
-    def policy_of(facts: TableFacts) -> EffectivePolicy:
-        effective = resolve(book, facts.table, facts.properties)
-        # What a policy turned off stays off: --apply speaks only where nobody spoke.
-        unsaid = [
-            operation
-            for operation in DELETING
-            if effective.setting(f"{operation}.enabled").source == "default"
-        ]
-        if not apply or not unsaid:
-            return effective
-        overrides: dict[str, object] = {f"{operation}.enabled": True for operation in unsaid}
-        return resolve(book, facts.table, facts.properties, overrides)
-
-    return FleetRequest(
-        resolve=policy_of,
-        dry_run=dry_run,
-        only_due=due,
-        any_time=now,
-        parallel_tables=app.settings.maintain.parallel_tables,
-    )
 
 
 def _document(reports: Sequence[TableReport]) -> dict[str, Any]:

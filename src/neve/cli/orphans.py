@@ -20,8 +20,9 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome
 from neve.cli.render_orphans import render_quarantine, render_report
 from neve.documents import to_document
+from neve.model.durations import parse_duration
 from neve.model.errors import InputError
-from neve.model.orphans import OrphanRules
+from neve.model.orphans import OrphanRules, check_orphan_age
 from neve.model.table import TableRef
 from neve.service.orphans import change_orphans, find_orphans, quarantined, restore_orphans
 
@@ -58,7 +59,7 @@ def orphans(
     with application(printer, config) as app:
         _check(quarantine, purge, restore, show, paths or [])
         ref = app.catalogs.parse(table)
-        rules = app.settings.orphans.rules(older_than, max_orphan_ratio)
+        rules = _rules(app, ref, older_than, max_orphan_ratio)
         if show:
             _show(app, printer, ref)
         elif restore:
@@ -80,6 +81,18 @@ def _check(quarantine: bool, purge: bool, restore: bool, show: bool, paths: list
         )
     if paths and not restore:
         raise InputError("Paths are for --restore only.", next_step="Leave them out.")
+
+
+def _rules(
+    app: App, ref: TableRef, older_than: str | None, max_orphan_ratio: float | None
+) -> OrphanRules:
+    overrides: dict[str, object] = {}
+    if older_than is not None:
+        check_orphan_age(parse_duration(older_than))
+        overrides["remove_orphan_files.older_than"] = older_than
+    if max_orphan_ratio is not None:
+        overrides["guards.max_orphan_ratio"] = max_orphan_ratio
+    return app.maintenance.effective(ref, overrides).remove_orphan_files
 
 
 def _show(app: App, printer: Output, ref: TableRef) -> None:

@@ -30,9 +30,9 @@ from neve.documents import to_document
 from neve.model.errors import InputError
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
-from neve.planning.policies import match_rule, resolve
+from neve.planning.policies import match_rule
 from neve.planning.policy_import import import_policies
-from neve.planning.schedule import in_window, is_due, next_run
+from neve.planning.schedule import due
 
 policy_app = typer.Typer(no_args_is_help=True, help="Say which policy a table has, and why.")
 
@@ -42,9 +42,9 @@ SetOption = Annotated[
 ]
 
 
-def table_properties(app: App, table: TableRef) -> dict[str, str]:
+def table_properties(app: App, table: TableRef) -> Mapping[str, str]:
     """A table's properties, without reading its manifests."""
-    return dict(app.catalogs.load(table).metadata.properties)
+    return app.maintenance.surveyor.outline(table).properties
 
 
 def parse_overrides(pairs: list[str] | None) -> dict[str, object]:
@@ -72,8 +72,7 @@ def explain(
     out = Output(output)
     with application(out, config) as app:
         ref = app.catalogs.parse(table)
-        book = app.settings.policy_book(app.catalogs.default)
-        policy = resolve(book, ref, table_properties(app, ref), parse_overrides(overrides))
+        policy = app.maintenance.effective(ref, parse_overrides(overrides))
         now = app.maintenance.clock()
         _check_filters(policy, now)
         timing = _timing(app, policy, now)
@@ -93,14 +92,8 @@ def _check_filters(policy: EffectivePolicy, now: datetime) -> None:
 
 
 def _timing(app: App, policy: EffectivePolicy, now: datetime) -> dict[str, Any]:
-    jobs = app.store.jobs(policy.table, 1)
-    last_run = jobs[0].created_at if jobs else None
-    return {
-        "last_run": last_run,
-        "is_due": is_due(policy.schedule, last_run, now, policy.timezone),
-        "in_window": in_window(policy.window, now),
-        "next_run": next_run(policy.schedule, policy.window, last_run, now, policy.timezone),
-    }
+    state = app.store.schedule_state(policy.table)
+    return asdict(due(policy, state.last_run if state else None, now))
 
 
 def _timing_document(timing: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +118,7 @@ def list_policies(
     """List the configured policies with the tables that each is for."""
     out = Output(output)
     with application(out, config) as app:
-        book = app.settings.policy_book(app.catalogs.default)
+        book = app.maintenance.policies.book
         tables = user_tables(app, "*") if book.rules else []
         found, troubles = one_by_one(tables, lambda ref: (ref, table_properties(app, ref)))
         matched = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,18 +20,11 @@ from neve.cli.context import (
 from neve.cli.output import Format, Output
 from neve.cli.render_upkeep import render_operation_outcome, render_operation_plan
 from neve.documents import to_document
-from neve.model.operation import OperationPlan
+from neve.model.operation import Operation, OperationPlan
 from neve.model.outcome import Outcome
-from neve.model.policies import ComputeTableStatsArguments
 from neve.model.table import TableRef
 from neve.service.operate import TableOperation, plan_operation, run_operation
-from neve.service.upkeep import (
-    ComputePartitionStatsOperation,
-    ComputeTableStatsOperation,
-    RemoveDanglingDeletesOperation,
-    RewriteManifestsOperation,
-    RewritePositionDeleteFilesOperation,
-)
+from neve.service.upkeep import upkeep_of
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 
@@ -45,7 +38,7 @@ def manifests(
     """Merge many small manifests into few: scans are planned faster."""
     _upkeep(
         table,
-        lambda app: [RewriteManifestsOperation(undo_window_seconds=_undo_window(app))],
+        [Operation.REWRITE_MANIFESTS],
         dry_run,
         output,
         config,
@@ -61,10 +54,7 @@ def deletes(
     """Merge position delete files, then drop delete files that apply to no data file."""
     _upkeep(
         table,
-        lambda app: [
-            RewritePositionDeleteFilesOperation(undo_window_seconds=_undo_window(app)),
-            RemoveDanglingDeletesOperation(undo_window_seconds=_undo_window(app)),
-        ],
+        [Operation.REWRITE_POSITION_DELETE_FILES, Operation.REMOVE_DANGLING_DELETES],
         dry_run,
         output,
         config,
@@ -81,36 +71,33 @@ def stats(
     config: ConfigOption = None,
 ) -> None:
     """Compute statistics of columns and of partitions, where they are missing or old."""
-    names = tuple(part.strip() for part in (columns or "").split(",") if part.strip())
+    names = [part.strip() for part in (columns or "").split(",") if part.strip()]
     _upkeep(
         table,
-        lambda _: [
-            ComputeTableStatsOperation(arguments=ComputeTableStatsArguments(names)),
-            ComputePartitionStatsOperation(),
-        ],
+        [Operation.COMPUTE_TABLE_STATS, Operation.COMPUTE_PARTITION_STATS],
         dry_run,
         output,
         config,
+        {"compute_table_stats.columns": names} if names else {},
     )
-
-
-def _undo_window(app: App) -> int:
-    return app.maintenance.policy.undo_window_seconds
 
 
 def _upkeep(
     table: str,
-    operations_of: Callable[[App], Sequence[TableOperation]],
+    wanted: Sequence[Operation],
     dry_run: bool,
     output: Format,
     config: str | None,
+    overrides: Mapping[str, object] | None = None,
 ) -> None:
     """Plan or run operations on one table, one after the other."""
     printer = Output(output)
     plans: list[OperationPlan[Any]] = []
     outcomes: list[Outcome] = []
     with application(printer, config) as app:
-        ref, operations = app.catalogs.parse(table), operations_of(app)
+        ref = app.catalogs.parse(table)
+        by_name = upkeep_of(app.maintenance.effective(ref, overrides))
+        operations = [by_name[name] for name in wanted]
         if dry_run:
             plans = [plan_operation(app.maintenance, ref, item) for item in operations]
         else:

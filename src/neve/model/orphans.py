@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.errors import InputError
 from neve.model.table import TableRef
 
 DAY_SECONDS = 86400
@@ -48,6 +49,15 @@ class OrphanRules:
     purge_delay_seconds: int = DAY_SECONDS
     #: Share of files or bytes above which a sweep stops, because its premise must be wrong.
     max_orphan_ratio: float = 0.2
+
+
+def check_orphan_age(seconds: int) -> None:
+    """Refuse an age at which a file's writer may still be about to commit it."""
+    if seconds < MIN_AGE_SECONDS:
+        raise InputError(
+            "A file younger than 24 hours is never an orphan: its writer may still commit it.",
+            next_step="Give --older-than or orphans.older_than 24h or more.",
+        )
 
 
 class Keep(StrEnum):

@@ -7,10 +7,11 @@ twice as its first occurrence.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from neve.model.errors import InputError
-from neve.model.policies import Window
+from neve.model.policies import EffectivePolicy, Window
 
 MINUTE = timedelta(minutes=1)
 #: A window opens within a week, and one opening may fall into a gap of the clock.
@@ -46,13 +47,35 @@ def next_fire(schedule: str, timezone: str, after: datetime) -> datetime:
         raise InputError(f"The schedule {schedule!r} never comes.") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When a table's turn came, and when it comes."""
+
+    last_run: datetime | None
+    #: False without a schedule: its turn comes when somebody asks.
+    is_due: bool
+    in_window: bool
+    #: None without a schedule.
+    next_run: datetime | None
+
+
+def due(policy: EffectivePolicy, last_run: datetime | None, now: datetime) -> Timing:
+    """The one answer to whether a table's turn has come."""
+    return Timing(
+        last_run=last_run,
+        is_due=is_due(policy.schedule, last_run, now, policy.timezone),
+        in_window=in_window(policy.window, now),
+        next_run=next_run(policy.schedule, policy.window, last_run, now, policy.timezone),
+    )
+
+
 def is_due(
     schedule: str | None, last_run: datetime | None, now: datetime, timezone: str = "UTC"
 ) -> bool:
     """Whether the schedule has fired since the last run; what never ran is due at once."""
-    if schedule is None or last_run is None:
-        return True
-    return next_fire(schedule, timezone, last_run) <= now
+    if schedule is None:
+        return False
+    return last_run is None or next_fire(schedule, timezone, last_run) <= now
 
 
 def in_window(window: Window | None, now: datetime) -> bool:
@@ -100,9 +123,11 @@ def next_run(
     last_run: datetime | None,
     now: datetime,
     timezone: str = "UTC",
-) -> datetime:
+) -> datetime | None:
     """The first moment from now on at which the table's turn has come and the window is open."""
-    due = now
-    if schedule is not None and not is_due(schedule, last_run, now, timezone):
-        due = next_fire(schedule, timezone, now)
-    return next_opening(window, due).astimezone(UTC)
+    if schedule is None:
+        return None
+    comes = now
+    if not is_due(schedule, last_run, now, timezone):
+        comes = next_fire(schedule, timezone, now)
+    return next_opening(window, comes).astimezone(UTC)

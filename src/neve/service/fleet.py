@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,14 +20,10 @@ from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
-from neve.planning.schedule import in_window, is_due
+from neve.planning.schedule import due, in_window
 from neve.service.maintain import Maintenance
+from neve.service.policies import DELETING
 from neve.service.runners import Runner, runners_of
-
-OPERATION = "maintain"
-#: Operations that remove something for good run only where somebody asked for it.
-DELETING = frozenset({Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHAN_FILES})
-
 
 #: After these the table may be another one than was surveyed.
 CHANGES = frozenset({ReportStatus.SUCCEEDED, ReportStatus.FAILED, ReportStatus.UNKNOWN})
@@ -38,9 +33,9 @@ CHANGES = frozenset({ReportStatus.SUCCEEDED, ReportStatus.FAILED, ReportStatus.U
 class FleetRequest:
     """What was asked for all tables together."""
 
-    #: Says what a table's policy is.
-    resolve: Callable[[TableFacts], EffectivePolicy]
     dry_run: bool = False
+    #: Expire and sweep also where no policy says whether to.
+    apply: bool = False
     #: Only tables whose schedule has come.
     only_due: bool = False
     #: Also outside of the policies' windows.
@@ -63,7 +58,7 @@ def maintain_tables(
     ordered = [reports[table] for table in tables]
     if request.dry_run:
         return ordered
-    world.store.record([_summary(world, report) for report in ordered if report.operations])
+    world.store.record_run([report.table for report in ordered if report.operations])
     return _log(world, ordered)
 
 
@@ -85,7 +80,7 @@ def _result(future: Future[TableReport], table: TableRef) -> TableReport:
 def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
     try:
         facts = world.surveyor.survey(table)
-        policy = request.resolve(facts)
+        policy = world.policies.effective(facts, apply=request.apply)
         if skipped := _not_now(world, policy, request):
             return TableReport(table, (), skipped=skipped)
     except NeveError as error:
@@ -153,10 +148,10 @@ def _not_now(world: Maintenance, policy: EffectivePolicy, request: FleetRequest)
     if not request.any_time and not in_window(policy.window, now):
         return "The policy's window is closed now; --now goes on all the same."
     if request.only_due:
-        turns = [job for job in world.store.jobs(policy.table) if job.operation == OPERATION]
-        last_run = turns[0].created_at if turns else None
-        if policy.schedule is None or not is_due(policy.schedule, last_run, now, policy.timezone):
-            return "Its schedule has not come yet."
+        state = world.store.schedule_state(policy.table)
+        timing = due(policy, state.last_run if state else None, now)
+        if not timing.is_due:
+            return "Its schedule has not come yet." if policy.schedule else "It has no schedule."
     return None
 
 
@@ -211,26 +206,6 @@ def _still(
         snapshot_after=facts.snapshot_id,
         snapshots_before=snapshots,
         snapshots_after=snapshots,
-    )
-
-
-def _summary(world: Maintenance, report: TableReport) -> Outcome:
-    """One line of history for a table's turn, also where there was nothing to do."""
-    count = Counter(item.status for item in report.operations)
-    said = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in count.items())
-    names = [str(item.operation) for item in report.operations if item.status.is_bad]
-    outcomes = [item.outcome for item in report.operations if item.outcome is not None]
-    now = world.clock()
-    worked = count[ReportStatus.SUCCEEDED] > 0
-    status = Status.SUCCEEDED if worked else Status.NOTHING_TO_DO
-    return Outcome(
-        job_id=str(uuid.uuid4()),
-        table=report.table,
-        operation=OPERATION,
-        status=Status.FAILED if names else status,
-        reason=f"Operations: {said}." + (f" Failed: {', '.join(names)}." if names else ""),
-        started_at=min((outcome.started_at for outcome in outcomes), default=now),
-        finished_at=now,
     )
 
 

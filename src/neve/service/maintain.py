@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from neve.model.errors import PlanStale
 from neve.model.facts import TableFacts
 from neve.model.health import Health
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
+from neve.model.policies import EffectivePolicy
 from neve.model.policy import Policy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
@@ -19,6 +20,7 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
+from neve.service.policies import Policies
 from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
 
 #: Times that a compaction is planned in all, where writers take its files.
@@ -34,9 +36,9 @@ class Maintenance:
     store: JobStore
     clock: Clock
     say: Reporter
-    policy: Policy
     cost_model: CostModel
     lease_seconds: float
+    policies: Policies = field(default_factory=Policies)
     sleep: Callable[[float], None] = time.sleep
 
     @property
@@ -46,7 +48,13 @@ class Maintenance:
 
     def health(self, table: TableRef) -> Health:
         facts = self.surveyor.survey(table)
-        return assess(facts, self.policy, self.clock()).health
+        return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
+
+    def effective(
+        self, table: TableRef, overrides: Mapping[str, object] | None = None
+    ) -> EffectivePolicy:
+        """The table's policy, with what the caller said as its strongest layer."""
+        return self.policies.effective(self.surveyor.outline(table), overrides)
 
     def plan(
         self, table: TableRef, request: PlanRequest, *, where: str | None, policy: Policy

@@ -20,11 +20,13 @@ def at(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def test_what_never_ran_is_due_and_without_a_schedule_everything_is():
+def test_what_never_ran_is_due_and_without_a_schedule_nothing_is():
     now = at("2026-05-01 12:00")
 
     assert is_due(NIGHTLY, None, now)
-    assert is_due(None, now, now)
+    assert not is_due(None, now, now)
+    assert not is_due(None, None, now)
+    assert next_run(None, None, None, now) is None
 
 
 @pytest.mark.parametrize(

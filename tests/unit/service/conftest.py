@@ -54,7 +54,6 @@ def world(lake, store, clock):
         store=store,
         clock=clock,
         say=SilentReporter(),
-        policy=POLICY,
         cost_model=CostModel(),
         lease_seconds=60,
     )

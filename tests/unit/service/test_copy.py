@@ -42,7 +42,6 @@ def maintenance(lake, store):
         store=store,
         clock=lambda: datetime.now(tz=UTC),
         say=SilentReporter(),
-        policy=POLICY,
         cost_model=CostModel(),
         lease_seconds=60,
     )

@@ -9,9 +9,9 @@ from neve.model.maintenance import ReportStatus
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.planning.cost import CostModel
-from neve.planning.policies import resolve
 from neve.service.fleet import FleetRequest, maintain_tables
 from neve.service.maintain import Maintenance
+from neve.service.policies import Policies
 from neve.testing.facts import MB, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 
@@ -61,16 +61,14 @@ def world(lakes, store, clock):
         store=store,
         clock=clock,
         say=SilentReporter(),
-        policy=None,
         cost_model=CostModel(),
         lease_seconds=60,
     )
 
 
 def maintain(world, lakes, *rules, **options):
-    book = PolicyBook(tuple(rules))
+    world = replace(world, policies=Policies(PolicyBook(tuple(rules))))
     request = FleetRequest(
-        resolve=lambda facts: resolve(book, facts.table, facts.properties),
         parallel_tables=2,
         **options,
     )
@@ -237,21 +235,20 @@ def test_only_tables_that_are_due_run_where_that_is_asked(world, lakes, clock):
     assert next_day.skipped is None
 
 
-def test_every_turn_is_remembered_also_without_work(world, lakes, store):
+def test_every_turn_is_remembered_also_without_work_and_invents_no_job(world, lakes, store, clock):
     for _ in range(2):
+        clock.advance(3600)
         maintain(world, lakes)
 
-    turns = [job for job in store.jobs(TABLE.sibling("a")) if job.operation == "maintain"]
-    assert [job.reason for job in turns] == [
-        "Operations: 4 nothing to do, 4 skipped.",
-        "Operations: 1 succeeded, 3 nothing to do, 4 skipped.",
-    ]
+    table = TABLE.sibling("a")
+    assert [job.operation for job in store.jobs(table)] == ["rewrite_data_files"]
+    assert store.schedule_state(table).last_run == clock()
 
 
 def test_without_a_schedule_nothing_is_due(world, lakes):
     report, *_ = maintain(world, lakes, only_due=True)
 
-    assert report.skipped == "Its schedule has not come yet."
+    assert report.skipped == "It has no schedule."
 
 
 def test_the_time_budget_ends_a_tables_turn(world, lakes):

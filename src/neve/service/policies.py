@@ -1,0 +1,43 @@
+"""The one door to a table's policy: every verb asks here, whoever called it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from neve.model.facts import TableFacts
+from neve.model.operation import Operation
+from neve.model.policies import EffectivePolicy, PolicyBook
+from neve.planning.effective_policy import DEFAULT
+from neve.planning.policies import resolve
+
+#: Operations that remove something for good run only where somebody asked for it.
+DELETING = frozenset({Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHAN_FILES})
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What is configured about tables, asked for one table at a time."""
+
+    book: PolicyBook = field(default_factory=PolicyBook)
+
+    def effective(
+        self,
+        facts: TableFacts,
+        overrides: Mapping[str, object] | None = None,
+        *,
+        apply: bool = False,
+    ) -> EffectivePolicy:
+        """What all layers together say; overrides are what the caller said, the strongest layer.
+
+        With `apply`, what deletes for good runs also where no layer says whether to.
+        """
+        said = dict(overrides or {})
+        policy = resolve(self.book, facts.table, facts.properties, said)
+        if not apply:
+            return policy
+        # What a policy turned off stays off: --apply speaks only where nobody spoke.
+        keys = [f"{operation}.enabled" for operation in sorted(DELETING)]
+        unsaid = [key for key in keys if policy.setting(key).source == DEFAULT]
+        enabled: dict[str, object] = dict.fromkeys(unsaid, True)
+        return resolve(self.book, facts.table, facts.properties, {**said, **enabled})
