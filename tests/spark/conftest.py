@@ -208,7 +208,8 @@ class Lake:
     ) -> Plan:
         maintenance = self.app.maintenance
         request = PlanRequest(strategy, by)
-        return maintenance.plan(table, request, where=where, policy=policy or maintenance.policy)
+        chosen = policy or maintenance.effective(table).compaction
+        return maintenance.plan(table, request, where=where, policy=chosen)
 
     def compact(self, table: TableRef, strategy: Strategy = Strategy.AUTO, **how: Any) -> Outcome:
         return self.app.maintenance.apply(self.plan(table, strategy, **how))

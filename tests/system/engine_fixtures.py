@@ -167,13 +167,13 @@ class House:
     def plan(self, table: str = "sales") -> Plan:
         maintenance = self.app().maintenance
         return maintenance.plan(
-            self.ref(table), PlanRequest(), where=None, policy=maintenance.policy
+            self.ref(table), PlanRequest(), where=None, policy=Policy()
         )
 
     def compact(self, table: str = "sales", say: Reporter | None = None) -> Outcome:
         maintenance = self.app(say).maintenance
         return maintenance.compact(
-            self.ref(table), PlanRequest(), where=None, policy=maintenance.policy
+            self.ref(table), PlanRequest(), where=None, policy=Policy()
         )
 
     def on_disk(self, path: str) -> Path:
