@@ -56,8 +56,9 @@ spark:
 policies:
   - name: everything
     match: {{tables: ['*']}}
-    expire_snapshots: {{older_than: 1s, retain_last: 1}}
     undo_window: 1s
+    operations:
+      expire_snapshots: {{older_than: 1s, retain_last: 1}}
 """
 _names = count(1)
 

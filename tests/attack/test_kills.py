@@ -1,4 +1,4 @@
-"""Killed at any point: the table stays whole, the job gets its end, and a second run gets through."""
+"""Killed at any point: the table stays whole, the job ends, and a second run gets through."""
 
 from __future__ import annotations
 

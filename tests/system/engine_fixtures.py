@@ -17,6 +17,7 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
+from neve.model.policy import Policy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.service.ports import Reporter
@@ -166,15 +167,11 @@ class House:
 
     def plan(self, table: str = "sales") -> Plan:
         maintenance = self.app().maintenance
-        return maintenance.plan(
-            self.ref(table), PlanRequest(), where=None, policy=Policy()
-        )
+        return maintenance.plan(self.ref(table), PlanRequest(), where=None, policy=Policy())
 
     def compact(self, table: str = "sales", say: Reporter | None = None) -> Outcome:
         maintenance = self.app(say).maintenance
-        return maintenance.compact(
-            self.ref(table), PlanRequest(), where=None, policy=Policy()
-        )
+        return maintenance.compact(self.ref(table), PlanRequest(), where=None, policy=Policy())
 
     def on_disk(self, path: str) -> Path:
         """Where the storage keeps an object on this machine."""
