@@ -1,0 +1,153 @@
+"""Log lines: one for every phase of every job, as text or as JSON, without secrets.
+
+Nothing is logged unless it is asked for, and structlog is imported only then.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from neve.model.errors import ConfigError
+from neve.model.events import JobEvent
+
+SECRET_NAME = re.compile(
+    r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
+)
+USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+HIDDEN = "***"
+#: Shorter values would hide parts of words that are no secrets.
+MIN_SECRET_CHARACTERS = 6
+
+
+class LogFormat(StrEnum):
+    """How lines are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What was asked for on the command line or in the configuration."""
+
+    #: 0 says nothing but warnings, 1 phases of jobs, 2 every event.
+    verbosity: int = 0
+    format: LogFormat = LogFormat.TEXT
+    file: Path | None = None
+    #: Values that must not appear in any line.
+    secrets: Collection[str] = field(default_factory=tuple, repr=False)
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.verbosity > 0 or self.file is not None
+
+
+def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Values of settings whose names speak of secrets, and passwords in addresses."""
+    found: list[str] = []
+    for properties in settings.values():
+        for name, value in properties.items():
+            if SECRET_NAME.search(name):
+                found.append(value)
+            found += [part.rstrip("@") for part in USER_INFO.findall(value)]
+    pieces = [*found, *(part for value in found for part in value.split(":"))]
+    return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
+
+
+def hide_secrets(text: str, secrets: Collection[str]) -> str:
+    """The text without any of the values, and without user names in addresses."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return USER_INFO.sub(f"{HIDDEN}@", text)
+
+
+def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:
+    """What writes the line of an event."""
+    if not settings.is_wanted:
+        return _say_nothing
+    import structlog
+
+    def without_secrets(_: Any, __: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
+        return {
+            key: hide_secrets(value, settings.secrets) if isinstance(value, str) else value
+            for key, value in line.items()
+        }
+
+    is_json = settings.format is LogFormat.JSON
+    render: Any = structlog.processors.JSONRenderer() if is_json else _as_text
+    logger = structlog.wrap_logger(
+        _Lines(settings.file),
+        processors=[
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            without_secrets,
+            render,
+        ],
+    )
+    passed: dict[str, str] = {}
+
+    def write(event: JobEvent) -> None:
+        is_new_phase = passed.get(event.job_id) != event.phase
+        passed[event.job_id] = event.phase
+        if is_new_phase or settings.verbosity > 1:
+            logger.info(event.message or str(event.phase), **_fields(event))
+
+    return write
+
+
+def _say_nothing(event: JobEvent) -> None:
+    """Nobody asked for a log."""
+
+
+def _fields(event: JobEvent) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "phase": str(event.phase),
+        "job_id": event.job_id,
+        "table": str(event.table),
+        "operation": event.operation,
+        "seconds": round(event.seconds, 3),
+    }
+    if event.snapshot_id is not None:
+        # 64 bits are more than many readers of JSON keep.
+        fields["snapshot_id"] = str(event.snapshot_id)
+    if event.tasks_total:
+        fields |= {"tasks_done": event.tasks_done, "tasks_total": event.tasks_total}
+    if event.bytes_total:
+        fields |= {"bytes_done": event.bytes_done, "bytes_total": event.bytes_total}
+    return fields
+
+
+def _as_text(_: Any, __: str, line: MutableMapping[str, Any]) -> str:
+    told, moment = line.pop("event"), line.pop("timestamp")
+    return f"{moment} {told} " + " ".join(f"{key}={value}" for key, value in line.items())
+
+
+class _Lines:
+    """Writes lines; a file is opened for each, so that it may be moved away meanwhile."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        if file is not None:
+            self._append("")
+
+    def info(self, line: str) -> None:
+        if self._file is None:
+            sys.stderr.write(f"{line}\n")
+        else:
+            self._append(f"{line}\n")
+
+    def _append(self, text: str) -> None:
+        assert self._file is not None
+        try:
+            with self._file.open("a", encoding="utf-8") as log:
+                log.write(text)
+        except OSError as error:
+            raise ConfigError(
+                f"The log file {self._file} cannot be written: {error.strerror}.",
+                next_step="Give --log-file a file in a folder that can be written.",
+            ) from error
