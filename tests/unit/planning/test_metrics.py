@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neve.model.rewrite import ColumnMetrics, FileDetails
+from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
 from neve.planning.metrics import merge_metrics
 
 
@@ -16,7 +16,7 @@ def details(records=10, **metrics):
 
 
 def merged(*files, of="long"):
-    return merge_metrics(files, {1: of})
+    return merge_metrics(files, [LeafColumn(1, of)])
 
 
 def long(value):
