@@ -47,9 +47,8 @@ def _java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]
     package = iceberg(session)
     jackson = package.shaded.com.fasterxml.jackson
     # Partition values may be NaN or infinite, as Python spells them.
-    mapper = jackson.databind.ObjectMapper().enable(
-        jackson.core.JsonParser.Feature.valueOf("ALLOW_NON_NUMERIC_NUMBERS")
-    )
+    allow_nan = jackson.core.JsonParser.Feature.valueOf("ALLOW_NON_NUMERIC_NUMBERS")
+    mapper = jackson.databind.ObjectMapper().configure(allow_nan, True)
     text = json.dumps({"file-scan-tasks": [{"data-file": file_document(f)} for f in files]})
     tasks = package.rest.TableScanResponseParser.parseFileScanTasks(
         mapper.readTree(text), jvm.java.util.ArrayList(), loaded.specs(), True
