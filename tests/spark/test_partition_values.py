@@ -1,4 +1,4 @@
-"""Partitions of floats that Python or SQL take for equal, and of values that JSON has no word for."""
+"""Partitions of floats that SQL takes for equal, or that JSON has no word for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def rows_of(lake, table):
     by_spark = lake.sql(f"SELECT id, d FROM {table}").collect()
     loaded = lake.app.catalogs.load(table)
     by_pyiceberg = loaded.scan().to_arrow().to_pylist()
-    return [Counter((row["id"], bits(row["d"])) for row in read) for read in (by_spark, by_pyiceberg)]
+    return [
+        Counter((row["id"], bits(row["d"])) for row in read) for read in (by_spark, by_pyiceberg)
+    ]
 
 
 def write(lake, table, of, *values, files, start=0):
@@ -62,8 +64,9 @@ def test_every_partition_of_floats_is_compacted_by_itself(lake, engine, of):
     assert lake.plan(table, policy=ENGINES[engine]).is_empty
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("engine", "value"), [("copy", "'-0.0'"), *(("spark", value) for value in VALUES[:-1])]
+)
 def test_a_partition_of_floats_is_compacted_without_the_others(lake, engine, value):
     table = lake.create("id BIGINT, d DOUBLE", by="d")
     write(lake, table, "DOUBLE", *VALUES, files=1)
