@@ -67,9 +67,7 @@ def test_each_partition_is_copied_by_itself(lake, shape):
 
     outcome = lake.compact(table, policy=COPY)
 
-    # JSON has no word for NaN, so that a partition of NaN is left to Spark.
-    copied = 1 if shape == "double" else 2
-    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, copied)
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 2)
     assert lake.rows(table) == before
     assert lake.plan(table, policy=COPY).is_empty
 

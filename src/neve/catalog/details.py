@@ -113,20 +113,20 @@ def leaf_columns(schema: Schema) -> tuple[LeafColumn, ...]:
     """The columns that hold values, at every level of the current schema."""
     found: list[LeafColumn] = []
 
-    def visit(field_id: int, of: IcebergType) -> None:
+    def visit(field_id: int, of: IcebergType, *, repeated: bool) -> None:
         if isinstance(of, StructType):
             for field in of.fields:
-                visit(field.field_id, field.field_type)
+                visit(field.field_id, field.field_type, repeated=repeated)
         elif isinstance(of, ListType):
-            visit(of.element_id, of.element_type)
+            visit(of.element_id, of.element_type, repeated=True)
         elif isinstance(of, MapType):
-            visit(of.key_id, of.key_type)
-            visit(of.value_id, of.value_type)
+            visit(of.key_id, of.key_type, repeated=True)
+            visit(of.value_id, of.value_type, repeated=True)
         else:
-            found.append(LeafColumn(field_id, str(of)))
+            found.append(LeafColumn(field_id, str(of), repeated))
 
     for field in schema.fields:
-        visit(field.field_id, field.field_type)
+        visit(field.field_id, field.field_type, repeated=False)
     return tuple(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -24,6 +23,7 @@ from neve.catalog.manifests import (
     Entry,
 )
 from neve.model.errors import TableUnreadable
+from neve.model.exact import exact
 from neve.model.facts import (
     ColumnFacts,
     DataFileFacts,
@@ -149,9 +149,7 @@ def _sort_entries(
 
 
 def partition_values(partition: Record) -> tuple[object, ...]:
-    values = (partition[position] for position in range(len(partition)))
-    # Two NaNs are equal only as one object, and rows of NaN make one partition.
-    return tuple(math.nan if value != value else value for value in values)
+    return tuple([exact(partition[position]) for position in range(len(partition))])
 
 
 def _data_file(entry: Entry, key: PartitionKey, *, selected: bool) -> DataFileFacts:

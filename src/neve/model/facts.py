@@ -20,7 +20,8 @@ PROOF_PROPERTY = "neve.proof"
 STEP_PROPERTY = "neve.step"
 OPERATION_PROPERTY = "neve.operation"
 
-#: One partition: the id of its spec, and its values in the order of the spec's fields.
+#: One partition: the id of its spec, and its values in the order of the spec's fields. Floats are
+#: `ExactFloat`s, so that keys are equal where the bytes of their values are.
 PartitionKey = tuple[int, tuple[object, ...]]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.exact import exact
 from neve.model.health import PartitionHealth
 from neve.model.policy import Engine, Strategy
 from neve.model.table import TableRef
@@ -77,6 +78,9 @@ class PartitionValue:
     transform: str
     source_column: str | None
     value: JsonValue
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", exact(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class Plan:
             return self.reasons[0].sentence if self.reasons else "Nothing to do."
         files = sum(len(group.files) for group in self.groups)
         outputs = sum(group.expected_output_files for group in self.groups)
-        partitions = len({(g.spec_id, g.partition) for g in self.groups})
+        partitions = len({(g.spec_id, g.partition_values) for g in self.groups})
         return (
             f"{files} files in {partitions} partition{'s' if partitions != 1 else ''} "
             f"become about {outputs}."

@@ -39,6 +39,8 @@ class LeafColumn:
 
     field_id: int
     type: str
+    #: True inside a list or a map, where a row may have many values.
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

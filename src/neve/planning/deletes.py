@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from neve.model.exact import EXACT_NAN
 from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, PartitionKey, SpecFacts
 
 
@@ -19,6 +21,17 @@ class FileDeletes:
     vector_records: int
     #: True where position or equality delete files apply: only reading tells how many rows.
     needs_scan: bool
+
+
+def scope(partition: PartitionKey) -> PartitionKey:
+    """The partition as Iceberg compares it for deletes: every NaN is one value, zeros are two."""
+    spec_id, values = partition
+    if not any(isinstance(value, float) and math.isnan(value) for value in values):
+        return partition
+    folded = (
+        EXACT_NAN if isinstance(value, float) and math.isnan(value) else value for value in values
+    )
+    return spec_id, tuple(folded)
 
 
 class DeleteIndex:
@@ -39,19 +52,20 @@ class DeleteIndex:
         if delete.referenced_path is not None:
             self._by_path[delete.referenced_path].append(delete)
         elif delete.kind is not DeleteKind.EQUALITY:
-            insort(self._positions[delete.partition], sequence_number)
+            insort(self._positions[scope(delete.partition)], sequence_number)
         elif is_global:
             insort(self._global_equalities, sequence_number)
         else:
-            insort(self._equalities[delete.partition], sequence_number)
+            insort(self._equalities[scope(delete.partition)], sequence_number)
 
     def applying_to(self, file: DataFileFacts) -> FileDeletes:
         """Position deletes act on files as old as themselves, equality deletes on older ones."""
         own = file.data_sequence_number
         direct = [d for d in self._by_path.get(file.path, ()) if d.data_sequence_number >= own]
         vectors = [d for d in direct if d.kind is DeleteKind.DELETION_VECTOR]
-        positions = self._positions.get(file.partition, [])
-        equalities = self._equalities.get(file.partition, [])
+        partition = scope(file.partition)
+        positions = self._positions.get(partition, [])
+        equalities = self._equalities.get(partition, [])
         scanned = (
             len(direct)
             - len(vectors)
@@ -79,7 +93,7 @@ def dangling_deletes(
     oldest: dict[PartitionKey | None, int] = {}
     for file in data_files:
         by_path[file.path] = file.data_sequence_number
-        for key in (file.partition, None):
+        for key in (scope(file.partition), None):
             known = oldest.get(key, file.data_sequence_number)
             oldest[key] = min(known, file.data_sequence_number)
 
@@ -89,7 +103,7 @@ def dangling_deletes(
         # An equality delete of an unpartitioned spec reaches the files of every spec.
         spec = specs[delete.partition[0]]
         is_global = delete.kind is DeleteKind.EQUALITY and spec.is_unpartitioned
-        return oldest.get(None if is_global else delete.partition)
+        return oldest.get(None if is_global else scope(delete.partition))
 
     def dangles(delete: DeleteFileFacts) -> bool:
         found = oldest_in_reach(delete)

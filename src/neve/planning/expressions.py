@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
 from neve.model.plan import JsonValue, PartitionValue
-from neve.model.predicate import And, In, IsNull, Literal, Not, Or, Predicate
+from neve.model.predicate import And, Comparison, In, IsNull, Literal, Not, Or, Predicate
 
 #: An expression is a JSON object, or the constant true.
 Expression = dict[str, object] | bool
+ZEROS = (-0.0, 0.0)
+_STRING_OR_INFINITY = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity')
+_INFINITIES = {"Infinity": "1e999", "-Infinity": "-1e999"}
 OPERATORS = {"=": "eq", "<>": "not-eq", "<": "lt", "<=": "lt-eq", ">": "gt", ">=": "gt-eq"}
 
 
@@ -28,15 +32,37 @@ def from_predicate(predicate: Predicate) -> Expression:
     if isinstance(predicate, IsNull):
         return {"type": "not-null" if predicate.negated else "is-null", "term": predicate.column}
     if isinstance(predicate, In):
-        return {
-            "type": "not-in" if predicate.negated else "in",
-            "term": predicate.column,
-            "values": [_single_value(value) for value in predicate.values],
-        }
+        return _in(predicate.column, predicate.values, negated=predicate.negated)
+    if _is_zero(predicate.value):
+        return _compare_zero(predicate)
     return {
         "type": OPERATORS[predicate.operator],
         "term": predicate.column,
         "value": _single_value(predicate.value),
+    }
+
+
+def _in(column: str, values: Iterable[Literal], *, negated: bool) -> Expression:
+    spelled = [each for value in values for each in (ZEROS if _is_zero(value) else (value,))]
+    return {
+        "type": "not-in" if negated else "in",
+        "term": column,
+        "values": [_single_value(value) for value in spelled],
+    }
+
+
+def _is_zero(value: Literal) -> bool:
+    return isinstance(value, float) and value == 0
+
+
+def _compare_zero(predicate: Comparison) -> Expression:
+    """Zeros are equal in SQL, while Iceberg's filters have -0.0 below 0.0."""
+    if predicate.operator in ("=", "<>"):
+        return _in(predicate.column, (0.0,), negated=predicate.operator == "<>")
+    return {
+        "type": OPERATORS[predicate.operator],
+        "term": predicate.column,
+        "value": ZEROS[predicate.operator in ("<=", ">")],
     }
 
 
@@ -105,7 +131,9 @@ def combine(kind: str, operands: Sequence[Expression]) -> Expression:
 
 
 def to_json(expression: Expression) -> str:
-    return json.dumps(expression, separators=(",", ":"))
+    text = json.dumps(expression, separators=(",", ":"))
+    # JSON has no word for infinity, but a number that is too large for a double is read as such.
+    return _STRING_OR_INFINITY.sub(lambda found: _INFINITIES.get(found[0], found[0]), text)
 
 
 def from_json(text: str) -> Expression:

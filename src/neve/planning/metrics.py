@@ -1,33 +1,75 @@
-"""Column statistics of a file that is made of others, merged without reading it."""
+"""Column statistics of a file that is made of others, merged without reading it.
+
+Readers leave a file out by what they say, so that the merged ones may never say more than every
+source did. Where one of them is in doubt, there is no statistic.
+"""
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from neve.model.rewrite import ColumnMetrics, FileDetails
+from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
+from neve.planning.bounds import BoundType, bound_type
 
-Decode = Callable[[bytes], Any]
+Value = TypeVar("Value")
+Counts = dict[int, int] | None
+FLOATING = ("float", "double")
 
 
-def merge_metrics(files: Sequence[FileDetails], types: Mapping[int, str]) -> ColumnMetrics:
+def merge_metrics(files: Sequence[FileDetails], columns: Sequence[LeafColumn]) -> ColumnMetrics:
     """What manifests may say about the rows of all files together.
 
     A statistic is kept for a column only where every file that has values in it tells it.
     """
+    told = [_without_contradictions(file) for file in files if file.record_count] or files
+    bounds = {column.field_id: _bounds(told, column) for column in columns}
     return ColumnMetrics(
-        column_sizes=_sum([file.metrics.column_sizes for file in files]),
-        value_counts=_sum([file.metrics.value_counts for file in files]),
-        null_value_counts=_sum([file.metrics.null_value_counts for file in files]),
-        nan_value_counts=_sum([file.metrics.nan_value_counts for file in files]),
-        lower_bounds=_bounds(files, types, lambda m: m.lower_bounds, first=True),
-        upper_bounds=_bounds(files, types, lambda m: m.upper_bounds, first=False),
+        column_sizes=_sum([file.metrics.column_sizes for file in told]),
+        value_counts=_sum([file.metrics.value_counts for file in told]),
+        null_value_counts=_sum([file.metrics.null_value_counts for file in told]),
+        nan_value_counts=_sum([file.metrics.nan_value_counts for file in told]),
+        lower_bounds={key: low for key, (low, _) in bounds.items() if low is not None} or None,
+        upper_bounds={key: high for key, (_, high) in bounds.items() if high is not None} or None,
     )
 
 
-def _sum(counts: Sequence[dict[int, int] | None]) -> dict[int, int] | None:
+def _without_contradictions(file: FileDetails) -> FileDetails:
+    """The file without the statistics of columns whose counts cannot be."""
+    metrics = file.metrics
+    values, nulls, nans = (
+        counts or {}
+        for counts in (metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts)
+    )
+    wrong = {
+        key
+        for key in {*values, *nulls, *nans}
+        if min(values.get(key, 0), nulls.get(key, 0), nans.get(key, 0)) < 0
+        or (key in values and nulls.get(key, 0) + nans.get(key, 0) > values[key])
+    }
+    sizes = {key for key, size in (metrics.column_sizes or {}).items() if size < 0}
+    if not wrong and not sizes:
+        return file
+
+    return replace(
+        file,
+        metrics=ColumnMetrics(
+            column_sizes=_without(metrics.column_sizes, sizes),
+            value_counts=_without(metrics.value_counts, wrong),
+            null_value_counts=_without(metrics.null_value_counts, wrong),
+            nan_value_counts=_without(metrics.nan_value_counts, wrong),
+            lower_bounds=_without(metrics.lower_bounds, wrong),
+            upper_bounds=_without(metrics.upper_bounds, wrong),
+        ),
+    )
+
+
+def _without(found: dict[int, Value] | None, keys: set[int]) -> dict[int, Value] | None:
+    return None if found is None else {k: v for k, v in found.items() if k not in keys}
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
     known = [count for count in counts if count is not None]
     if len(known) != len(counts) or not known:
         return None
@@ -35,75 +77,80 @@ def _sum(counts: Sequence[dict[int, int] | None]) -> dict[int, int] | None:
     return {key: sum(count[key] for count in known) for key in sorted(shared)}
 
 
-def _bounds(
-    files: Sequence[FileDetails],
-    types: Mapping[int, str],
-    bounds_of: Callable[[ColumnMetrics], dict[int, bytes] | None],
-    *,
-    first: bool,
-) -> dict[int, bytes] | None:
-    columns = {column for file in files for column in bounds_of(file.metrics) or ()}
-    merged: dict[int, bytes] = {}
-    for column in sorted(columns):
-        decode = decoder(types.get(column))
-        if decode is None:
+def _bounds(files: Sequence[FileDetails], column: LeafColumn) -> tuple[bytes | None, bytes | None]:
+    """The merged bounds of one column. Doubt about either takes both away."""
+    of = bound_type(column.type)
+    if of is None or column.repeated or not _counted_alike(files, column):
+        return None, None
+    lowers: list[object] = []
+    uppers: list[object] = []
+    for file in files:
+        lower = (file.metrics.lower_bounds or {}).get(column.field_id)
+        upper = (file.metrics.upper_bounds or {}).get(column.field_id)
+        if lower is None and upper is None and _has_no_value(file, column):
             continue
-        found = [
-            (bounds_of(file.metrics) or {}).get(column)
-            for file in files
-            if not _only_nulls(file, column)
-        ]
-        values = [bound for bound in found if bound is not None]
-        # A file that has values but no bound may hold anything.
-        if values and len(values) == len(found):
-            pick = min if first else max
-            merged[column] = pick(values, key=decode)
-    return merged or None
+        decoded = _decode(of, lower, upper)
+        if decoded is None:
+            return None, None
+        lowers.append(decoded[0])
+        uppers.append(decoded[1])
+    return _both(of, lowers, uppers)
 
 
-def _only_nulls(file: FileDetails, column: int) -> bool:
-    """True where the column has no value that a bound could speak of."""
-    if file.record_count == 0:
-        return True
-    values = (file.metrics.value_counts or {}).get(column)
-    nulls = (file.metrics.null_value_counts or {}).get(column)
-    nans = (file.metrics.nan_value_counts or {}).get(column, 0)
-    return values is not None and nulls is not None and values == nulls + nans
-
-
-def decoder(of: str | None) -> Decode | None:
-    """How bounds of a type compare, or None for types whose bounds are not merged."""
-    if of is None:
+def _decode(
+    of: BoundType, lower: bytes | None, upper: bytes | None
+) -> tuple[object, object] | None:
+    """The bounds of one file, None for a missing one; or None where they are unreliable."""
+    low = None if lower is None else of.decode(lower)
+    high = None if upper is None else of.decode(upper)
+    if (low is None) != (lower is None) or (high is None) != (upper is None):
         return None
-    if of in ("int", "date"):
-        return _number("<i")
-    if of in ("long", "time") or of.startswith("timestamp"):
-        return _number("<q")
-    if of == "float":
-        return _floating("<f")
-    if of == "double":
-        return _floating("<d")
-    if of.startswith("decimal"):
-        return lambda bound: int.from_bytes(bound, "big", signed=True)
-    if of in ("string", "binary", "uuid", "boolean") or of.startswith("fixed"):
-        return lambda bound: bound
-    return None
+    if low is not None and high is not None and of.inverted(low, high):
+        return None
+    return low, high
 
 
-def _number(layout: str) -> Decode:
-    def decode(bound: bytes) -> Any:
-        # A bound written before an int column became a long is shorter.
-        if len(bound) == 4:
-            return struct.unpack("<i", bound)[0]
-        return struct.unpack(layout, bound)[0]
+def _both(
+    of: BoundType, lowers: Sequence[object], uppers: Sequence[object]
+) -> tuple[bytes | None, bytes | None]:
+    picked: list[bytes | None] = []
+    choices: tuple[tuple[Sequence[object], Callable[..., object]], ...] = (
+        (lowers, min),
+        (uppers, max),
+    )
+    for values, choose in choices:
+        # A file that has values but no bound may hold anything.
+        if not values or any(value is None for value in values):
+            picked.append(None)
+            continue
+        found = of.pick(values, choose)
+        if found is None:
+            return None, None
+        picked.append(found)
+    return picked[0], picked[1]
 
-    return decode
+
+def _counted_alike(files: Sequence[FileDetails], column: LeafColumn) -> bool:
+    """False where only some files count nulls or NaNs: the sum is then unknown.
+
+    Readers take a count that is missing beside bounds for zero, and delete whole files by that.
+    """
+    counts = [[file.metrics.null_value_counts for file in files]]
+    if column.type in FLOATING:
+        counts.append([file.metrics.nan_value_counts for file in files])
+    return all(len({column.field_id in (count or {}) for count in each}) == 1 for each in counts)
 
 
-def _floating(layout: str) -> Decode:
-    def decode(bound: bytes) -> Any:
-        value = struct.unpack("<f" if len(bound) == 4 else layout, bound)[0]
-        # -0.0 is below +0.0 as a bound, although the numbers are equal.
-        return (value, math.copysign(1.0, value))
-
-    return decode
+def _has_no_value(file: FileDetails, column: LeafColumn) -> bool:
+    """True where the column has no value that a bound could speak of, and the counts prove it."""
+    values, nulls, nans = (
+        (counts or {}).get(column.field_id)
+        for counts in (
+            file.metrics.value_counts,
+            file.metrics.null_value_counts,
+            file.metrics.nan_value_counts,
+        )
+    )
+    if nulls is None or values != file.record_count:
+        return False
+    return values == nulls + ((nans or 0) if column.type in FLOATING else 0)

@@ -9,6 +9,11 @@ from uuid import UUID
 from neve.model.facts import EPOCH, PartitionField, PartitionKey, TableFacts
 from neve.model.plan import JsonValue, PartitionValue
 
+SECONDS_PER_DAY = 86_400
+#: The calendar repeats itself.
+YEARS_PER_ERA, DAYS_PER_ERA = 400, 146_097
+MICROSECONDS, NANOSECONDS = 6, 9
+
 
 def partition_values(facts: TableFacts, key: PartitionKey) -> tuple[PartitionValue, ...]:
     """The values of a partition with the fields that they belong to."""
@@ -35,17 +40,29 @@ def to_json_value(field: PartitionField, value: object) -> JsonValue:
 
 
 def _number(result_type: str, value: int) -> JsonValue:
+    zone = "+00:00" if result_type.startswith("timestamptz") else ""
     if result_type == "date":
-        return (EPOCH + timedelta(days=value)).date().isoformat()
+        return _day(value)
     if result_type == "time":
         return (EPOCH + timedelta(microseconds=value)).time().isoformat(timespec="microseconds")
     if result_type in ("timestamp", "timestamptz"):
-        moment = (EPOCH + timedelta(microseconds=value)).replace(tzinfo=None)
-        zone = "+00:00" if result_type == "timestamptz" else ""
-        return moment.isoformat(timespec="microseconds") + zone
+        return f"{_moment(value, MICROSECONDS)}{zone}"
     if result_type in ("timestamp_ns", "timestamptz_ns"):
-        seconds, nanoseconds = divmod(value, 10**9)
-        moment = (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None)
-        zone = "+00:00" if result_type == "timestamptz_ns" else ""
-        return f"{moment.isoformat()}.{nanoseconds:09d}{zone}"
+        return f"{_moment(value, NANOSECONDS)}{zone}"
     return value
+
+
+def _moment(value: int, digits: int) -> str:
+    seconds, fraction = divmod(value, 10**digits)
+    days, second_of_day = divmod(seconds, SECONDS_PER_DAY)
+    time = (EPOCH + timedelta(seconds=second_of_day)).time().isoformat()
+    return f"{_day(days)}T{time}.{fraction:0{digits}d}"
+
+
+def _day(days: int) -> str:
+    """A date of any year, as ISO 8601 has it; Python's own end with the year 9999."""
+    eras, day_of_era = divmod(days, DAYS_PER_ERA)
+    day = EPOCH + timedelta(days=day_of_era)
+    year = day.year + YEARS_PER_ERA * eras
+    sign = "+" if year > 9999 else "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{day:%m-%d}"

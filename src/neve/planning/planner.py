@@ -199,9 +199,10 @@ def _within_budget(
     """
     if max_cost_usd is None:
         return groups, []
-    by_partition: dict[tuple[int, str], list[tuple[Strategy, FileGroup]]] = defaultdict(list)
+    by_partition: dict[object, list[tuple[Strategy, FileGroup]]] = defaultdict(list)
     for item in groups:
-        by_partition[item[1].spec_id, item[1].partition].append(item)
+        # Not by its name: the text 'null' and a null are called the same.
+        by_partition[item[1].spec_id, item[1].partition_values].append(item)
     kept: list[tuple[Strategy, FileGroup]] = []
     reasons: list[Reason] = []
     spent_usd = 0.0
@@ -262,9 +263,9 @@ def step_for_spark(
 def _filter(facts: TableFacts, groups: Sequence[FileGroup]) -> str:
     """An expression that selects the groups' files. It selects files, never rows."""
     where = from_json(facts.filter) if facts.filter else True
-    chosen = {(group.spec_id, group.partition): group.partition_values for group in groups}
+    chosen = {(group.spec_id, group.partition_values): None for group in groups}
     everywhere = len(chosen) == len({file.partition for file in facts.data_files})
-    partitions = True if everywhere else from_partitions(chosen.values())
+    partitions = True if everywhere else from_partitions(values for _, values in chosen)
     return to_json(combine("and", [where, partitions]))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts, PartitionKey, TableFacts
 from neve.model.outcome import PartitionProof, Proof
-from neve.planning.deletes import DeleteIndex, FileDeletes, dangling_deletes
+from neve.planning.deletes import DeleteIndex, FileDeletes, dangling_deletes, scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,14 @@ def prove(change: Change, live_rows: Mapping[str, int]) -> Proof:
     deleted: dict[PartitionKey, int] = defaultdict(int)
     rows_out: dict[PartitionKey, int] = defaultdict(int)
     for file in change.removed:
-        rows_in[file.partition] += file.record_count
+        # Iceberg's own action makes one partition of all NaNs.
+        partition = scope(file.partition)
+        rows_in[partition] += file.record_count
         deletes = change.deletes[file.path]
         gone = file.record_count - live_rows[file.path] if deletes.needs_scan else None
-        deleted[file.partition] += deletes.vector_records if gone is None else gone
+        deleted[partition] += deletes.vector_records if gone is None else gone
     for file in change.added:
-        rows_out[file.partition] += file.record_count
+        rows_out[scope(file.partition)] += file.record_count
     # Files of an old spec come back in partitions of the current one: only the sums compare.
     moved = {key[0] for key in rows_in} != {key[0] for key in rows_out} and bool(rows_out)
     keys = () if moved else sorted(rows_in.keys() | rows_out.keys(), key=str)

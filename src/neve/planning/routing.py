@@ -6,10 +6,10 @@ executed, and the outcome says so.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neve.model.exact import ExactFloat
 from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.policy import Engine, Policy, Strategy
 from neve.model.sizes import format_size
@@ -83,8 +83,8 @@ def _file_refusal(
         return "deletes must be applied"
     if any(file.format != "PARQUET" for file in files):
         return "only Parquet files are copied"
-    if any(isinstance(v, float) and not math.isfinite(v) for v in files[0].partition[1]):
-        return "JSON cannot carry the partition's value"
+    if any(isinstance(v, ExactFloat) and v.is_unusual_nan for v in files[0].partition[1]):
+        return "the partition's value is a NaN of unusual bits, which no text can carry"
     if any(file.encrypted for file in files):
         return "encrypted files are not copied"
     if any(file.partition[0] != facts.current_spec_id for file in files):

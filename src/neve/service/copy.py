@@ -171,7 +171,6 @@ def _commit_reports(
     written: list[SpliceReport],
 ) -> None:
     assert run.before.snapshot_id is not None
-    types = {column.field_id: column.type for column in inputs.columns}
     removed: list[FileDetails] = []
     added: list[FileDetails] = []
     for report in written:
@@ -185,7 +184,7 @@ def _commit_reports(
                 record_count=report.rows,
                 split_offsets=report.split_offsets,
                 sort_order_id=0,
-                metrics=merge_metrics(sources, types),
+                metrics=merge_metrics(sources, inputs.columns),
             )
         )
     # The last thing before the commit: a job that lost the table must not write to it.

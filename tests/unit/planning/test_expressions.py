@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -7,7 +9,7 @@ import pytest
 
 from neve.model.plan import PartitionValue
 from neve.model.predicate import And, Comparison, In, IsNull, Not, Or
-from neve.planning.expressions import combine, from_partitions, from_predicate
+from neve.planning.expressions import combine, from_partitions, from_predicate, to_json
 
 
 def value(column="c", given="x", transform="identity"):
@@ -52,6 +54,37 @@ def value(column="c", given="x", transform="identity"):
 )
 def test_predicates_become_expressions(predicate, expected):
     assert from_predicate(predicate) == expected
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("=", '{"type":"in","term":"a","values":[-0.0,0.0]}'),
+        ("<>", '{"type":"not-in","term":"a","values":[-0.0,0.0]}'),
+        ("<", '{"type":"lt","term":"a","value":-0.0}'),
+        ("<=", '{"type":"lt-eq","term":"a","value":0.0}'),
+        (">", '{"type":"gt","term":"a","value":0.0}'),
+        (">=", '{"type":"gt-eq","term":"a","value":-0.0}'),
+    ],
+)
+def test_both_zeros_are_zero_to_whoever_filters(zero, operator, expected):
+    assert to_json(from_predicate(Comparison("a", operator, zero))) == expected
+
+
+def test_a_list_with_a_zero_has_both():
+    expression = from_predicate(In("a", (0.0, 1.5)))
+
+    assert to_json(expression) == '{"type":"in","term":"a","values":[-0.0,0.0,1.5]}'
+
+
+def test_only_numbers_that_are_infinite_are_spelled_as_large_ones():
+    words = In("Infinity", ('a":Infinity', "\\", "-Infinity"))
+
+    assert json.loads(to_json(from_predicate(words)))["values"] == list(words.values)
+    assert to_json(from_partitions([(value(given=math.inf),)])) == (
+        '{"type":"in","term":"c","values":[1e999]}'
+    )
 
 
 def test_partitions_of_one_field_become_one_list():

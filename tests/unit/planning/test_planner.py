@@ -240,3 +240,23 @@ def test_costs_have_an_interval():
     assert plan.cost.put_requests == 6
     assert plan.cost.seconds == Interval(low=2.0 + 2.5, expected=4.0 + 5.0, high=100 / 12 + 10.0)
     assert plan.cost.usd.low < plan.cost.usd.expected < plan.cost.usd.high
+
+
+def test_a_null_and_the_text_null_are_two_partitions():
+    facts = table_facts(
+        [
+            data_file(f"{value}-{index}", 10 * MB, partition=(0, (value,)))
+            for value in (None, "null", "other")
+            for index in range(5 if value != "other" else 1)
+        ]
+    )
+
+    plan = plan_of(facts)
+
+    (step,) = plan.steps
+    assert (len(plan.groups), plan.reason[:25]) == (2, "10 files in 2 partitions ")
+    assert json.loads(step.filter) == {
+        "type": "or",
+        "left": {"type": "is-null", "term": "day"},
+        "right": {"type": "in", "term": "day", "values": ["null"]},
+    }

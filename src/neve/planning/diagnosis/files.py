@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from neve.model.diagnosis import IntegrityFinding, Severity
 from neve.model.facts import PartitionKey
 from neve.model.integrity import FileKind, LiveFile, SnapshotRecord, TableIntegrity
+from neve.planning.deletes import scope
 from neve.planning.diagnosis.findings import found, heads
 from neve.planning.diagnosis.statements import rewrite_position_deletes
 
@@ -108,8 +109,9 @@ def _dangling(facts: TableIntegrity, files: Sequence[LiveFile]) -> Iterator[str]
             by_path[file.path] = min(
                 file.sequence_number, by_path.get(file.path, file.sequence_number)
             )
-            least = oldest.get(file.partition, file.sequence_number)
-            oldest[file.partition] = min(file.sequence_number, least)
+            partition = scope(file.partition)
+            least = oldest.get(partition, file.sequence_number)
+            oldest[partition] = min(file.sequence_number, least)
     oldest_of_all = min(oldest.values(), default=None)
     for file in files:
         if not file.kind.is_delete:
@@ -119,7 +121,7 @@ def _dangling(facts: TableIntegrity, files: Sequence[LiveFile]) -> Iterator[str]
         elif _is_global(facts, file):
             acts_on = oldest_of_all
         else:
-            acts_on = oldest.get(file.partition)
+            acts_on = oldest.get(scope(file.partition))
         reach = file.sequence_number - (file.kind is FileKind.EQUALITY_DELETES)
         if acts_on is None or acts_on > reach:
             about = f" of {file.referenced_path}" if file.referenced_path else ""

@@ -45,7 +45,10 @@ def _java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]
     """A Java set of data files. The parser of scan responses and a file group make it in bulk."""
     jvm: Any = session._jvm
     package = iceberg(session)
-    mapper = package.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+    jackson = package.shaded.com.fasterxml.jackson
+    # Partition values may be NaN or infinite, as Python spells them.
+    allow_nan = jackson.core.JsonParser.Feature.valueOf("ALLOW_NON_NUMERIC_NUMBERS")
+    mapper = jackson.databind.ObjectMapper().configure(allow_nan, True)
     text = json.dumps({"file-scan-tasks": [{"data-file": file_document(f)} for f in files]})
     tasks = package.rest.TableScanResponseParser.parseFileScanTasks(
         mapper.readTree(text), jvm.java.util.ArrayList(), loaded.specs(), True
