@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import ConfigError
 from neve.service.maintain import Maintenance
@@ -62,6 +63,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
     store = SqliteStore(sqlite_path(settings.state.url))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
+        metadata=CatalogMetadataWriter(catalogs, utc_now),
         make_engine=lambda: app.spark,
         store=store,
         clock=utc_now,

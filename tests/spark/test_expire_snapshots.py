@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from neve.spark.operations.expire_snapshots import remove_snapshots
 
 from neve.model.errors import CommitConflict
 from neve.model.expiry import ExpiryRules, FileKind, RemoveSnapshots
 from neve.model.outcome import Status
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.operate import plan_operation, run_operation
-from neve.spark.operations.expire_snapshots import remove_snapshots
 from neve.spark.tables import actions, iceberg, spark_name
 
 DAY = 86400

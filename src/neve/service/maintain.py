@@ -20,7 +20,7 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
-from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+from neve.service.ports import Clock, Engine, JobStore, MetadataWriter, Reporter, Surveyor
 
 #: Times that a compaction is planned in all, where writers take its files.
 MAX_ATTEMPTS = 3
@@ -31,6 +31,7 @@ class Maintenance:
     """What Neve does, over the ports that it is given."""
 
     surveyor: Surveyor
+    metadata: MetadataWriter
     make_engine: Callable[[], Engine]
     store: JobStore
     clock: Clock
