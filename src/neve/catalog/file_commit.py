@@ -18,7 +18,7 @@ from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
-from neve.catalog.errors import first_line
+from neve.catalog.errors import UNREADABLE, first_line
 from neve.catalog.metadata_json import GZIP_SUFFIXES, changed, read_json, to_text
 from neve.model.errors import ExecutionError
 from neve.model.metadata_change import MetadataChange
@@ -37,9 +37,7 @@ def commit_file(
             "metadata that would not be updated here, so nothing was changed.",
             next_step="Make the change with the engine that encrypts the table.",
         )
-    base = read_json(judged.io, judged.metadata_location)
-    text = to_text(changed(base, judged.metadata_location, change, now_ms))
-    metadata = TableMetadataUtil.parse_raw(text)
+    text, metadata = _prepare(judged, change, now_ms)
     location = _new_location(judged)
 
     def stage(current: Table | None, identifier: Any, *_: object) -> StagedTable:
@@ -63,6 +61,20 @@ def commit_file(
     once._write_metadata_no_exist_check = write
     once.commit_table(judged, (), ())
     return metadata
+
+
+def _prepare(judged: Table, change: MetadataChange, now_ms: int) -> tuple[str, TableMetadata]:
+    """The new metadata, as it will be written and as pyiceberg reads it."""
+    location = judged.metadata_location
+    try:
+        text = to_text(changed(read_json(judged.io, location), location, change, now_ms))
+        return text, TableMetadataUtil.parse_raw(text)
+    except UNREADABLE as error:
+        raise ExecutionError(
+            f"{change.purpose} failed, and nothing was changed: metadata file {location} "
+            f"cannot be changed: {first_line(error)}",
+            next_step=f"See what is wrong with it: neve doctor {change.table}",
+        ) from error
 
 
 def _new_location(judged: Table) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from pyiceberg.schema import Schema
@@ -15,21 +17,39 @@ from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
 from neve.model.expiry import WantedTag
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
-from neve.testing.local_lake import FileEntry, Manifest
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 NAME = "db.events"
 UNDO = WantedTag("neve-undo-x", 4, 60_000)
 
 
-@pytest.fixture
-def table(lake):
-    """Four snapshots on main, and a tag on the second."""
-    made = lake.create(NAME, SCHEMA)
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Four snapshots on main, a tag on the second, and what the catalog's database holds then."""
+    lake = LocalLake(tmp_path_factory.mktemp("shared") / "lake")
+    lake.create(NAME, SCHEMA)
     for _ in range(4):
         append(lake)
-    lake.catalog.load_table(NAME).manage_snapshots().create_tag(2, "audit").commit()
-    return made
+    manage(lake).create_tag(2, "audit").commit()
+    with closing(sqlite3.connect(lake.folder / "catalog.db")) as db:
+        return lake, db.execute("SELECT * FROM iceberg_tables").fetchall()
+
+
+@pytest.fixture
+def lake(shared):
+    """The same table for every test: metadata files never change, so its row is enough."""
+    lake, rows = shared
+    with closing(sqlite3.connect(lake.folder / "catalog.db")) as db, db:
+        db.execute("DELETE FROM iceberg_tables")
+        marks = ", ".join("?" for _ in rows[0])
+        db.executemany(f"INSERT INTO iceberg_tables VALUES ({marks})", rows)
+    return lake
+
+
+@pytest.fixture
+def table(lake):
+    return lake.catalog.load_table(NAME)
 
 
 def append(lake, **summary):
@@ -376,6 +396,24 @@ def test_files_of_older_metadata_are_left_to_the_sweep(writer, change, lake):
     assert len(raw(lake)["metadata-log"]) == 2
     io = lake.catalog.load_table(NAME).io
     assert all(io.new_input(entry["metadata-file"]).exists() for entry in before)
+
+
+def test_a_property_that_makes_no_sense_is_no_mystery(writer, change, lake):
+    update = SetPropertiesUpdate(updates={"write.metadata.previous-versions-max": "many"})
+    metadata = raw(lake)
+    metadata["properties"] = update.updates
+    location = lake.catalog.load_table(NAME).metadata_location
+    other = location.replace(".metadata.json", "-other.metadata.json")
+    with lake.catalog.load_table(NAME).io.new_output(other).create(overwrite=True) as file:
+        file.write(json.dumps(metadata).encode())
+    with closing(sqlite3.connect(lake.folder / "catalog.db")) as db, db:
+        db.execute("UPDATE iceberg_tables SET metadata_location = ?", (other,))
+
+    with pytest.raises(ExecutionError, match=r"nothing was changed: .* .many.") as told:
+        writer.commit(change(**CHANGES["rollback"]))
+
+    assert type(told.value) is ExecutionError
+    assert state(lake)[2] == 4
 
 
 def test_an_encrypted_table_is_refused_before_anything_is_written(writer, change, lake):
