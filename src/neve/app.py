@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.errors import ConfigError
@@ -55,6 +56,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
     engine = Lazy(partial(make_engine, settings.spark, catalogs, say))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
+        metadata=CatalogMetadataWriter(catalogs, utc_now),
         make_engine=engine,
         store=store,
         clock=utc_now,

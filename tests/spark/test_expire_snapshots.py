@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from neve.model.errors import CommitConflict
-from neve.model.expiry import ExpiryRules, FileKind, RemoveSnapshots
+from neve.model.expiry import ExpiryRules, FileKind
 from neve.model.outcome import Status
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.operate import plan_operation, run_operation
-from neve.spark.operations.expire_snapshots import remove_snapshots
+from neve.service.undo import keep_for_undo
 from neve.spark.tables import actions, iceberg, spark_name
 
 DAY = 86400
@@ -183,17 +182,48 @@ def test_tags_keep_the_last_snapshot_of_a_day_for_every_engine(lake, app):
     assert run_operation(tomorrow, table, operation).status is Status.NOTHING_TO_DO
 
 
-def test_a_tag_made_meanwhile_stops_the_commit(lake):
+class InBetween:
+    """Lets somebody in right before a commit of metadata, once."""
+
+    def __init__(self, metadata, act):
+        self._metadata, self._act = metadata, act
+
+    def commit(self, change):
+        act, self._act = self._act, lambda: None
+        act()
+        self._metadata.commit(change)
+
+
+def test_a_tag_made_meanwhile_stops_the_commit(lake, later):
     table = lake.create()
     for start in range(2):
         lake.fill(table, start=start, files=1, rows=3)
     first, head = snapshot_ids(lake, table)
-    lake.sql(f"ALTER TABLE {spark_name(table)} CREATE TAG late AS OF VERSION {first}")
+    rows = lake.rows(table, at=f"VERSION AS OF {first}")
+    tag = f"ALTER TABLE {spark_name(table)} CREATE TAG late AS OF VERSION {first}"
+    busy = replace(later, metadata=InBetween(later.metadata, lambda: lake.sql(tag)))
 
-    for known in (("main",), ("main", "late")):
-        with pytest.raises(CommitConflict, match="late"):
-            remove_snapshots(lake.session, table, RemoveSnapshots((first,), known), {})
-    assert snapshot_ids(lake, table) == [first, head]
+    outcome = run_operation(busy, table, expiry())
+
+    assert (outcome.status, snapshot_ids(lake, table)) == (Status.FAILED, [first, head])
+    assert "tag late points to it" in outcome.reason
+    assert lake.rows(table, at="VERSION AS OF 'late'") == rows
+
+
+def test_an_append_meanwhile_stays_and_the_expiry_looks_again(lake, later):
+    table = lake.create()
+    for start in range(2):
+        lake.fill(table, start=start, files=1, rows=3)
+    first, head = snapshot_ids(lake, table)
+    append = InBetween(later.metadata, lambda: lake.fill(table, start=9, files=1, rows=3))
+
+    outcome = run_operation(replace(later, metadata=append), table, expiry())
+
+    left = snapshot_ids(lake, table)
+    # What was the head when this was planned is not in the plan, so it stays.
+    assert (outcome.status, left[0], len(left)) == (Status.SUCCEEDED, head, 2)
+    assert first not in left
+    assert sum(lake.rows(table).values()) == 9
 
 
 def test_an_undo_tag_lasts_from_the_job_on_however_old_its_snapshot_is(lake, app):
@@ -202,7 +232,7 @@ def test_an_undo_tag_lasts_from_the_job_on_however_old_its_snapshot_is(lake, app
     lake.fill(table, files=1)
     head = lake.head(table)
 
-    app.spark.create_tag(table, head.snapshot_id, "neve-undo-x", 1000)
+    keep_for_undo(app.maintenance, lake.facts(table), "x", 1)
 
     age_ms = (datetime.now(tz=UTC) - head.committed_at) / timedelta(milliseconds=1)
     [tag] = [ref for ref in lake.facts(table).refs if ref.name == "neve-undo-x"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from neve.model.errors import InputError, JobRefused
+from neve.model.errors import CommitConflict, InputError, JobRefused
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.service.rollback import RollbackTarget, roll_back
@@ -133,3 +134,52 @@ def test_deletes_come_back_with_their_snapshot(lake):
 
     assert lake.facts(table).delete_files == before.delete_files
     assert lake.lineage(table) == lineage
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_append_that_spark_was_told_is_committed_stays(lake, version):
+    """It came after the table was judged and before the commit that goes back."""
+    table = lake.create(version=version)
+    lake.fill(table)
+    job_id = lake.compact(table).job_id
+    refs = lake.facts(table).refs
+    world = lake.app.maintenance
+
+    class Busy:
+        def commit(self, change):
+            lake.fill(table, start=30)
+            world.metadata.commit(change)
+
+    with pytest.raises(CommitConflict) as conflict:
+        roll_back(
+            replace(world, metadata=Busy()),
+            table,
+            RollbackTarget(job_id=job_id),
+            undo_window_seconds=DAY,
+        )
+
+    head = lake.head(table)
+    assert f"snapshot {head.snapshot_id} (append at " in conflict.value.message
+    assert "engine-name spark" in conflict.value.message
+    after = lake.facts(table)
+    assert {ref.name for ref in after.refs} == {ref.name for ref in refs}
+    assert job_id in {snapshot.job_id for snapshot in after.ancestry()[1:]}
+    assert lake.app.store.jobs(table)[0].state is JobState.FAILED
+
+
+def test_going_back_does_not_start_spark_before_it_is_done(lake):
+    table = lake.create()
+    lake.fill(table)
+    first = lake.facts(table).snapshot_id
+    lake.fill(table, start=30)
+    seen = []
+
+    def engine():
+        seen.append(lake.facts(table).snapshot_id)
+        return lake.app.spark
+
+    world = replace(lake.app.maintenance, make_engine=engine)
+    roll_back(world, table, RollbackTarget(snapshot_id=first), undo_window_seconds=DAY)
+
+    # The maintenance log is the only thing that needs it.
+    assert seen == [first]

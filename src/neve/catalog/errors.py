@@ -45,7 +45,13 @@ def unreachable() -> tuple[type[BaseException], ...]:
     Importing a client only to name its error would cost more than a health check may take; an
     error of a client that was never imported cannot be raised.
     """
-    clients = (("requests", "RequestException"), ("sqlalchemy.exc", "SQLAlchemyError"))
+    clients = (
+        ("requests", "RequestException"),
+        ("sqlalchemy.exc", "SQLAlchemyError"),
+        ("botocore.exceptions", "BotoCoreError"),
+        ("botocore.exceptions", "ClientError"),
+        ("thrift.Thrift", "TException"),
+    )
     used = (getattr(sys.modules.get(module), name, None) for module, name in clients)
     return UNREACHABLE + tuple(error for error in used if error is not None)
 

@@ -136,8 +136,6 @@ class ExpireSnapshots:
     kept: tuple[KeptSnapshot, ...]
     tags: tuple[WantedTag, ...]
     dropped_refs: tuple[DroppedRef, ...]
-    #: Names of branches and tags that were known when this was planned.
-    known_refs: tuple[str, ...]
     time_travel: tuple[str, ...]
     notes: tuple[str, ...] = ()
     freed: tuple[FreedFile, ...] = ()
@@ -149,27 +147,3 @@ class ExpireSnapshots:
     @property
     def freed_bytes(self) -> int:
         return sum(file.size_bytes for file in self.freed)
-
-    @property
-    def refs_afterwards(self) -> tuple[str, ...]:
-        """Names of branches and tags once tags are set and refs dropped."""
-        gone = {ref.name for ref in self.dropped_refs}
-        names = dict.fromkeys((*self.known_refs, *(tag.name for tag in self.tags)))
-        return tuple(name for name in names if name not in gone)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeRefs:
-    """One commit that sets tags and drops refs."""
-
-    tags: tuple[WantedTag, ...]
-    dropped_refs: tuple[DroppedRef, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveSnapshots:
-    """One commit that removes exactly these snapshots from the metadata, and no file."""
-
-    snapshot_ids: tuple[int, ...]
-    #: With a branch or tag beside these, the plan no longer holds.
-    known_refs: tuple[str, ...]

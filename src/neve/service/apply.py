@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale
+from neve.model.errors import (
+    CommitConflict,
+    CommitUnknown,
+    ExecutionError,
+    NeveError,
+    PlanStale,
+)
+from neve.model.expiry import WantedTag
 from neve.model.facts import (
     ENGINE_PROPERTY,
     EPOCH_PROPERTY,
@@ -30,11 +37,11 @@ from neve.planning.proof import Change
 from neve.service.copy import CopyRun, run_copy
 from neve.service.lease import HeldLease, hold_table
 from neve.service.recover import settle_unfinished
+from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
 
 OPERATION = "rewrite_data_files"
-UNDO_TAG_PREFIX = "neve-undo-"
 #: Engines by which an output file can be made; those without work are shown as zero.
 ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
 
@@ -81,11 +88,10 @@ def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
         settle_unfinished(world, before)
         try:
             refuse_if_stale(plan, before)
+            outcome = _execute(run) if plan.steps else _nothing(run)
         except PlanStale as refusal:
             world.store.finish(held.lease, _outcome(run, Status.FAILED, refusal.message))
             raise
-        try:
-            outcome = _execute(run) if plan.steps else _nothing(run)
         except NeveError as error:
             # A commit may have landed before the error: reading the table will tell.
             held.end(JobState.UNKNOWN, error.message)
@@ -115,14 +121,18 @@ def refuse_if_stale(plan: Plan, facts: TableFacts) -> None:
         )
 
 
+def _keep(run: Run) -> WantedTag:
+    """Tag the state before; where somebody undid it meanwhile, the plan is stale."""
+    try:
+        return keep_for_undo(run.world, run.before, run.job_id, run.plan.undo_window_seconds)
+    except CommitConflict as conflict:
+        raise PlanStale(conflict.message, next_step="Plan again.") from conflict
+
+
 def _execute(run: Run) -> Outcome:
     world, plan = run.world, run.plan
-    assert plan.snapshot_id is not None
-    tag = UNDO_TAG_PREFIX + run.job_id
     run.held.enter(JobState.REWRITING)
-    world.engine.create_tag(
-        plan.table, plan.snapshot_id, tag, max_age_ms=plan.undo_window_seconds * 1000
-    )
+    tag = _keep(run)
     failure = _run_steps(run)
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(plan.table)
@@ -212,12 +222,14 @@ def _properties(run: Run, index: int, step: RewriteDataFiles) -> dict[str, str]:
     }
 
 
-def _without_commit(run: Run, after: TableFacts, tag: str, failure: StepFailure | None) -> Outcome:
+def _without_commit(
+    run: Run, after: TableFacts, tag: WantedTag, failure: StepFailure | None
+) -> Outcome:
     if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.error.message, after=after)
     try:
-        run.world.engine.remove_tag(run.plan.table, tag)
+        drop_undo_tag(run.world, after, tag)
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         run.notes.append(error.message)
@@ -232,22 +244,6 @@ def _lost_history(run: Run, after: TableFacts) -> str | None:
     if run.before.snapshot_id not in {s.snapshot_id for s in after.ancestry()}:
         return f"Snapshot {run.before.snapshot_id} is no longer part of the table's history."
     return None
-
-
-def take_back(world: World, job_id: str, after: TableFacts) -> str:
-    """Roll a job back, but only while nobody has committed on top of it."""
-    target = after.snapshot_id
-    for snapshot in after.ancestry():
-        if snapshot.job_id != job_id:
-            break
-        target = snapshot.parent_id
-    if target is None or target == after.snapshot_id:
-        return "Others have committed since, so it was not rolled back: use neve rollback."
-    try:
-        world.engine.roll_back(after.table, target)
-    except ExecutionError as error:
-        return f"It could NOT be rolled back to snapshot {target}: {error.message}"
-    return f"The table was rolled back to snapshot {target}."
 
 
 def _summary(changes: Sequence[Change]) -> str:

@@ -6,13 +6,15 @@ over all snapshots does not reach it now, and neither do the engine's own metada
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 from neve.model.errors import CommitConflict, ExecutionError, JobRefused
-from neve.model.expiry import ChangeRefs, ExpireSnapshots, ExpiryRules, RemoveSnapshots
+from neve.model.expiry import ExpireSnapshots, ExpiryRules, WantedTag
 from neve.model.facts import TableFacts
+from neve.model.metadata_change import MAIN, MetadataChange
 from neve.model.operation import Operation, OperationPlan
 from neve.model.sizes import format_size
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
@@ -22,6 +24,8 @@ from neve.service.world import World
 
 #: Snapshots of one commit: metadata is written anew with each, and the lease is looked at before.
 SNAPSHOTS_PER_COMMIT = 5_000
+#: How often a commit is judged anew where writers are faster than it.
+ATTEMPTS = 5
 #: Files of one deletion, between two looks at the lease.
 FILES_PER_DELETION = 10_000
 
@@ -64,38 +68,61 @@ class ExpireSnapshotsOperation:
     ) -> dict[str, int]:
         step, table = plan.step, plan.table
         assert step is not None
-        if reason := self._why_no_longer(world, plan):
-            raise CommitConflict(reason, next_step="Run the command again: it plans anew.")
+        if twin := world.surveyor.twin(table, plan.table_uuid):
+            raise _stale(f"Table {table} is registered as {twin}, too, which needs the same files.")
         if step.tags or step.dropped_refs:
-            held.check()
-            change = ChangeRefs(step.tags, step.dropped_refs)
-            world.engine.execute(table, change, properties, world.say)
+            self._commit(world, plan, held, _change_refs)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
         world.say(f"Expiring {len(gone):,} snapshots of {table} …")
         for start in range(0, len(gone), self.snapshots_per_commit):
             chunk = tuple(gone[start : start + self.snapshots_per_commit])
-            held.check()
-            remove = RemoveSnapshots(chunk, step.refs_afterwards)
-            world.engine.execute(table, remove, properties, world.say)
+            self._commit(world, plan, held, partial(_remove, chunk))
             world.say.progress(start + len(chunk), len(gone))
         return _delete_freed(world, plan, held) if step.freed else {}
 
-    def _why_no_longer(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> str | None:
-        """Reading what is freed takes its time: a consumer, ref or setting may be new."""
+    def _commit(
+        self,
+        world: World,
+        plan: OperationPlan[ExpireSnapshots],
+        held: HeldLease,
+        change_of: Callable[[ExpireSnapshots, _Judged], MetadataChange | None],
+    ) -> None:
+        """Commit against a state that the plan was checked by; where that moved, check again."""
         assert plan.step is not None
-        if twin := world.surveyor.twin(plan.table, plan.table_uuid):
-            return f"Table {plan.table} is registered as {twin}, too, which needs the same files."
+        for attempt in range(1, ATTEMPTS + 1):
+            judged = self._judge(world, plan)
+            change = change_of(plan.step, judged)
+            if change is None:
+                return
+            held.check()
+            try:
+                world.metadata.commit(change)
+            except CommitConflict:
+                if attempt == ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _judge(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> _Judged:
+        """The table as it is now: a consumer, a ref or a setting may be new since the plan."""
+        assert plan.step is not None
         facts = world.surveyor.outline(plan.table)
+        if facts.table_uuid != plan.table_uuid:
+            raise _stale(f"Table {plan.table} was dropped and made anew since the plan.")
         if refusal := why_refused(facts):
-            return refusal
+            raise _stale(refusal)
         consumers = world.store.consumers.live(plan.table)
         now = plan_expiry(facts, self.rules, consumers, plan.created_at)
         there = {snapshot.snapshot_id for snapshot in facts.snapshots}
         may_go = {snapshot.snapshot_id for snapshot in now.expired}
         needed = {s.snapshot_id for s in plan.step.expired} & there - may_go
         if needed:
-            return f"Snapshot {min(needed)} of table {plan.table} is needed since the plan."
-        return None
+            reasons = {kept.snapshot_id: kept.reason for kept in now.kept}
+            why = f": {reasons[min(needed)]}" if min(needed) in reasons else ""
+            raise _stale(
+                f"Snapshot {min(needed)} of table {plan.table} is needed since the plan{why}."
+            )
+        return _Judged(facts, frozenset(ref.name for ref in now.dropped_refs), there)
 
     def figures(self, facts: TableFacts) -> dict[str, int]:
         return {"snapshots": len(facts.snapshots), "refs": len(facts.refs)}
@@ -153,6 +180,63 @@ class ExpireSnapshotsOperation:
         if spared := after.get("files_spared", 0):
             parts.append(f"{spared:,} files are reached again and stay.")
         return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The table at the moment when the plan was last found to hold."""
+
+    facts: TableFacts
+    #: Refs that the rules let go at that moment, too.
+    may_drop: frozenset[str]
+    snapshot_ids: set[int]
+
+    @property
+    def refs(self) -> dict[str, int]:
+        return {ref.name: ref.snapshot_id for ref in self.facts.refs if ref.name != MAIN}
+
+    def change(
+        self,
+        tags: tuple[WantedTag, ...] = (),
+        drop_refs: tuple[str, ...] = (),
+        remove_snapshots: tuple[int, ...] = (),
+    ) -> MetadataChange:
+        """A new ref could point to what is removed, so every ref is asserted."""
+        new: dict[str, int | None] = dict.fromkeys(tag.name for tag in tags)
+        return MetadataChange(
+            table=self.facts.table,
+            table_uuid=self.facts.table_uuid,
+            purpose=f"Expiring snapshots of table {self.facts.table}",
+            head=self.facts.snapshot_id,
+            expected_refs=new | self.refs,
+            knows_all_refs=True,
+            tags=tags,
+            drop_refs=drop_refs,
+            remove_snapshots=remove_snapshots,
+        )
+
+
+def _change_refs(step: ExpireSnapshots, judged: _Judged) -> MetadataChange | None:
+    """Tags are set; refs go that still point where they did and that the rules still let go."""
+    here = judged.refs
+    dropped = tuple(
+        ref.name
+        for ref in step.dropped_refs
+        if ref.name in judged.may_drop and here.get(ref.name) == ref.snapshot_id
+    )
+    return judged.change(step.tags, dropped) if step.tags or dropped else None
+
+
+def _remove(
+    chunk: tuple[int, ...], step: ExpireSnapshots, judged: _Judged
+) -> MetadataChange | None:
+    """Snapshots that somebody else removed meanwhile are not missed."""
+    left = tuple(number for number in chunk if number in judged.snapshot_ids)
+    return judged.change(remove_snapshots=left) if left else None
+
+
+def _stale(reason: str) -> CommitConflict:
+    return CommitConflict(reason, next_step="Run the command again: it plans anew.")
 
 
 def _delete_freed(

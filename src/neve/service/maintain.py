@@ -21,7 +21,7 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
 from neve.service.policies import Policies
-from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+from neve.service.ports import Clock, Engine, JobStore, MetadataWriter, Reporter, Surveyor
 
 #: Times that a compaction is planned in all, where writers take its files.
 MAX_ATTEMPTS = 3
@@ -32,6 +32,7 @@ class Maintenance:
     """What Neve does, over the ports that it is given."""
 
     surveyor: Surveyor
+    metadata: MetadataWriter
     make_engine: Callable[[], Engine]
     store: JobStore
     clock: Clock

@@ -12,15 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from neve.model.errors import CommitUnknown, ExecutionError, NeveError
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, NeveError
+from neve.model.expiry import WantedTag
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobState
 from neve.model.operation import Operation, OperationPlan
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
-from neve.service.apply import UNDO_TAG_PREFIX, record_in_log, take_back
+from neve.service.apply import record_in_log
 from neve.service.lease import HeldLease, hold_table
 from neve.service.recover import settle_unfinished
+from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.world import World
 
 
@@ -122,7 +124,10 @@ def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
 def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     world, table = run.world, plan.table
     run.held.enter(JobState.REWRITING)
-    tag = _tag(run, plan)
+    try:
+        tag = _tag(run, plan)
+    except CommitConflict as conflict:
+        return _outcome(run, Status.FAILED, conflict.message, run.before)
     properties = {
         JOB_ID_PROPERTY: run.job_id,
         EPOCH_PROPERTY: str(run.held.lease.epoch),
@@ -152,27 +157,27 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     return replace(_outcome(run, Status.SUCCEEDED, reason, after), figures_after=figures)
 
 
-def _tag(run: _Run, plan: OperationPlan[Any]) -> str | None:
+def _tag(run: _Run, plan: OperationPlan[Any]) -> WantedTag | None:
     window = run.operation.undo_window_seconds
     if window is None or plan.snapshot_id is None:
         return None
-    tag = UNDO_TAG_PREFIX + run.job_id
-    run.world.engine.create_tag(plan.table, plan.snapshot_id, tag, max_age_ms=window * 1000)
-    return tag
+    return keep_for_undo(run.world, run.before, run.job_id, window)
 
 
-def _drop_tag(run: _Run, tag: str | None) -> str:
+def _drop_tag(run: _Run, tag: WantedTag | None) -> str:
     if tag is None:
         return ""
     try:
-        run.world.engine.remove_tag(run.before.table, tag)
+        drop_undo_tag(run.world, run.before, tag)
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         return f" {error.message}"
     return ""
 
 
-def _failed(run: _Run, failure: ExecutionError, after: TableFacts, tag: str | None) -> Outcome:
+def _failed(
+    run: _Run, failure: ExecutionError, after: TableFacts, tag: WantedTag | None
+) -> Outcome:
     if isinstance(failure, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.message, after)

@@ -18,6 +18,7 @@ from neve.model.integrity import (
     TableIntegrity,
 )
 from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState
+from neve.model.metadata_change import MetadataChange
 from neve.model.orphans import (
     FileTotals,
     ListedFile,
@@ -105,6 +106,17 @@ class Surveyor(Protocol):
         ...
 
 
+class MetadataWriter(Protocol):
+    """Changes where main points, tags, and which snapshots are listed; no engine is needed."""
+
+    def commit(self, change: MetadataChange) -> None:
+        """One commit against the state that the change was judged by, without a retry.
+
+        Raises CommitConflict where somebody came in between, and then nothing was changed.
+        """
+        ...
+
+
 class Engine(Protocol):
     """Changes tables."""
 
@@ -136,12 +148,6 @@ class Engine(Protocol):
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
     ) -> None: ...
-
-    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None: ...
-
-    def remove_tag(self, table: TableRef, name: str) -> None: ...
-
-    def roll_back(self, table: TableRef, snapshot_id: int) -> None: ...
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import Job, JobState
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.verify import snapshots_of, verify_commits
@@ -27,6 +28,8 @@ def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
     if not snapshots and job.operation == Operation.EXPIRE_SNAPSHOTS:
         # An expiry commits no snapshot, so the table does not show whose work is missing in it.
         return JobState.FAILED, INTERRUPTED_EXPIRY
+    if not snapshots and _went_back(job, facts):
+        return JobState.SUCCEEDED, "The tag that it set in the same commit was found."
     if not snapshots:
         return JobState.FAILED, "It left no snapshot in the table."
     if problem := _problem(world, job, facts, snapshots):
@@ -36,6 +39,12 @@ def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
             f"Undo it: neve rollback {facts.table} --job {job.job_id}",
         )
     return JobState.SUCCEEDED, "Its snapshot was found in the table, and its rows add up."
+
+
+def _went_back(job: Job, facts: TableFacts) -> bool:
+    """A rollback tags what it leaves behind in the very commit that leaves it."""
+    tag = UNDO_TAG_PREFIX + job.job_id
+    return job.operation == "rollback" and any(ref.name == tag for ref in facts.refs)
 
 
 def _problem(

@@ -6,13 +6,15 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from neve.model.errors import ExecutionError, InputError, JobRefused, NeveError
+from neve.model.errors import CommitUnknown, ExecutionError, InputError, JobRefused, NeveError
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobState
+from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
-from neve.service.apply import UNDO_TAG_PREFIX, record_in_log
+from neve.service.apply import record_in_log
 from neve.service.lease import hold_table
+from neve.service.undo import undo_tag
 from neve.service.world import World
 
 OPERATION = "rollback"
@@ -39,15 +41,23 @@ def roll_back(
         try:
             snapshot = find_target(before, target)
             held.enter(JobState.COMMITTING)
-            assert before.snapshot_id is not None
-            world.engine.create_tag(
-                table,
-                before.snapshot_id,
-                UNDO_TAG_PREFIX + job_id,
-                max_age_ms=undo_window_seconds * 1000,
+            tag = undo_tag(world, before, job_id, undo_window_seconds)
+            # One commit: what is left behind is kept by the very change that leaves it.
+            world.metadata.commit(
+                MetadataChange(
+                    table=table,
+                    table_uuid=before.table_uuid,
+                    purpose=f"Rolling back table {table}",
+                    head=before.snapshot_id,
+                    expected_refs={tag.name: None},
+                    tags=(tag,),
+                    set_main=snapshot.snapshot_id,
+                )
             )
-            held.check()
-            world.engine.roll_back(table, snapshot.snapshot_id)
+        except CommitUnknown as error:
+            # The tag tells the next job whether it landed.
+            held.end(JobState.UNKNOWN, error.message)
+            raise
         except NeveError as error:
             held.end(JobState.FAILED, error.message)
             raise

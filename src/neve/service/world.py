@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from neve.planning.cost import CostModel
-from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+from neve.service.ports import Clock, Engine, JobStore, MetadataWriter, Reporter, Surveyor
 
 
 class World(Protocol):
@@ -15,6 +15,8 @@ class World(Protocol):
     def surveyor(self) -> Surveyor: ...
     @property
     def engine(self) -> Engine: ...
+    @property
+    def metadata(self) -> MetadataWriter: ...
     @property
     def store(self) -> JobStore: ...
     @property

@@ -91,15 +91,6 @@ class SparkEngine:
     ) -> None:
         replace_files(self.session, table, snapshot_id, removed, added, properties)
 
-    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
-        tables.create_tag(self.session, table, snapshot_id, name, max_age_ms)
-
-    def remove_tag(self, table: TableRef, name: str) -> None:
-        tables.remove_tag(self.session, table, name)
-
-    def roll_back(self, table: TableRef, snapshot_id: int) -> None:
-        tables.roll_back(self.session, table, snapshot_id)
-
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]:

@@ -25,13 +25,3 @@ def java_string_array(session: SparkSession, values: Sequence[str]) -> Any:
     for index, value in enumerate(values):
         array[index] = value
     return array
-
-
-def java_longs(session: SparkSession, values: Sequence[int]) -> Any:
-    """The numbers as a `java.util.Set<Long>`; py4j itself would make Integers of small ones."""
-    jvm: Any = session._jvm
-    jackson = jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind
-    mapper = jackson.ObjectMapper().enable(jackson.DeserializationFeature.USE_LONG_FOR_INTS)
-    return mapper.readValue(
-        json.dumps(list(values)), jvm.java.lang.Class.forName("java.util.HashSet")
-    )

@@ -1,4 +1,4 @@
-"""Iceberg's Java table in the driver's JVM: snapshots, tags, rollback."""
+"""Iceberg's Java table in the driver's JVM."""
 
 from __future__ import annotations
 
@@ -66,39 +66,3 @@ def io_properties(session: SparkSession, table: TableRef) -> dict[str, str]:
             for _, config in sorted(fitting, key=lambda item: len(item[0])):
                 properties |= config
         return properties
-
-
-def create_tag(
-    session: SparkSession, table: TableRef, snapshot_id: int, name: str, max_age_ms: int
-) -> None:
-    """Keep a snapshot under a name for so long from now on."""
-    with engine_errors(f"Tagging snapshot {snapshot_id} of table {table}"):
-        loaded = load_table(session, table)
-        manage = loaded.manageSnapshots().createTag(name, snapshot_id)
-        # Iceberg counts a tag's age from the snapshot's commit, which may be long ago.
-        age_ms = _now_ms(session) - loaded.snapshot(snapshot_id).timestampMillis()
-        manage.setMaxRefAgeMs(name, max(0, age_ms) + max_age_ms).commit()
-
-
-def _now_ms(session: SparkSession) -> int:
-    """The clock by which Iceberg lets refs lapse."""
-    jvm: Any = session._jvm
-    return int(jvm.java.lang.System.currentTimeMillis())
-
-
-def remove_tag(session: SparkSession, table: TableRef, name: str) -> None:
-    with engine_errors(f"Removing tag {name} of table {table}"):
-        load_table(session, table).manageSnapshots().removeTag(name).commit()
-
-
-def roll_back(session: SparkSession, table: TableRef, snapshot_id: int) -> None:
-    """Make another snapshot current: an ancestor, or one ahead that a rollback had left."""
-    with engine_errors(f"Rolling back table {table}"):
-        loaded = load_table(session, table)
-        ancestors = iceberg(session).util.SnapshotUtil.currentAncestorIds(loaded)
-        manage = loaded.manageSnapshots()
-        if ancestors.contains(snapshot_id):
-            # Iceberg checks the ancestry once more when it commits.
-            manage.rollbackTo(snapshot_id).commit()
-        else:
-            manage.setCurrentSnapshot(snapshot_id).commit()

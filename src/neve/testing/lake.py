@@ -28,6 +28,7 @@ from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
+from neve.testing.metadata import MemoryMetadata
 from neve.testing.steps import EXECUTORS
 
 
@@ -65,6 +66,7 @@ class MemoryLake:
         self.after_commit: Callable[[], None] = lambda: None
         self.log: list[Outcome] = []
         self.deleted_paths: list[str] = []
+        self.metadata = MemoryMetadata(self)
 
     def tables(self, pattern: str) -> list[TableRef]:
         return [self.facts.table]

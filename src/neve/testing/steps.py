@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from neve.model.expiry import ChangeRefs, RemoveSnapshots
 from neve.model.facts import (
     DeleteFileFacts,
     DeleteKind,
     ManifestContent,
     ManifestFacts,
-    RefFacts,
     StatisticsFacts,
     StatisticsKind,
 )
@@ -114,27 +112,10 @@ def _add_statistics(
     lake.facts = replace(lake.facts, statistics=(*kept, made))
 
 
-def change_refs(lake: MemoryLake, step: ChangeRefs, properties: Mapping[str, str]) -> None:
-    """Tags take the place of those with their names."""
-    gone = {ref.name for ref in step.dropped_refs} | {tag.name for tag in step.tags}
-    kept = (ref for ref in lake.facts.refs if ref.name not in gone)
-    tags = (RefFacts(tag.name, tag.snapshot_id, "tag", tag.max_age_ms) for tag in step.tags)
-    lake.facts = replace(lake.facts, refs=(*kept, *tags))
-
-
-def remove_snapshots(
-    lake: MemoryLake, step: RemoveSnapshots, properties: Mapping[str, str]
-) -> None:
-    kept = (s for s in lake.facts.snapshots if s.snapshot_id not in step.snapshot_ids)
-    lake.facts = replace(lake.facts, snapshots=tuple(kept))
-
-
 EXECUTORS: dict[type, Executor] = {
     RewriteManifests: rewrite_manifests,
     RewritePositionDeleteFiles: rewrite_position_delete_files,
     RemoveDanglingDeletes: remove_dangling_deletes,
     ComputeTableStats: compute_table_stats,
     ComputePartitionStats: compute_partition_stats,
-    ChangeRefs: change_refs,
-    RemoveSnapshots: remove_snapshots,
 }

@@ -127,16 +127,6 @@ class LocalEngine:
             self._load(table), manifest, keeps=False, operation="replace", summary=summary
         )
 
-    def create_tag(self, table, snapshot_id, name, max_age_ms):
-        snapshots = self._load(table).manage_snapshots()
-        snapshots.create_tag(snapshot_id, name, max_ref_age_ms=max_age_ms).commit()
-
-    def remove_tag(self, table, name):
-        self._load(table).manage_snapshots().remove_tag(name).commit()
-
-    def roll_back(self, table, snapshot_id):
-        self._load(table).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
-
     def write_log(self, outcomes):
         self.log += outcomes
 

@@ -50,6 +50,7 @@ def lake():
 def world(lake, store, clock):
     return Maintenance(
         surveyor=lake,
+        metadata=lake.metadata,
         make_engine=lambda: lake,
         store=store,
         clock=clock,

@@ -38,6 +38,7 @@ def store():
 def maintenance(lake, store):
     return Maintenance(
         surveyor=lake,
+        metadata=lake.metadata,
         make_engine=lambda: lake,
         store=store,
         clock=lambda: datetime.now(tz=UTC),

@@ -41,6 +41,9 @@ class Lakes:
     def __getitem__(self, table):
         return self.members[table.name]
 
+    def commit(self, change):
+        self[change.table].metadata.commit(change)
+
     def write_log(self, outcomes):
         self.logged.append(list(outcomes))
 
@@ -57,6 +60,7 @@ def lakes():
 def world(lakes, store, clock):
     return Maintenance(
         surveyor=lakes,
+        metadata=lakes,
         make_engine=lambda: lakes,
         store=store,
         clock=clock,

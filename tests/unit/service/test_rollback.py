@@ -6,8 +6,8 @@ import pytest
 
 from neve.model.errors import ExecutionError, InputError, JobRefused, TableBusy
 from neve.model.job import JobState
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
-from neve.service.apply import UNDO_TAG_PREFIX
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake

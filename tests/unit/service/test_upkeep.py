@@ -109,7 +109,8 @@ def test_a_job_can_be_undone_for_the_undo_window(world, lake, operation):
 
     outcome = run_operation(world, TABLE, operation)
 
-    tag = RefFacts(f"neve-undo-{outcome.job_id}", 1, "tag", DAY * 1000)
+    age = 11 * 3600
+    tag = RefFacts(f"neve-undo-{outcome.job_id}", 1, "tag", (age + DAY) * 1000)
     assert tag in lake.facts.refs
     assert lake.facts.snapshots[-1].summary[OPERATION_PROPERTY] == operation.operation
     roll_back(world, TABLE, RollbackTarget(job_id=outcome.job_id), undo_window_seconds=DAY)

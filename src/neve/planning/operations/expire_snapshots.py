@@ -53,7 +53,6 @@ def plan_expiry(
         kept=tuple(log.kept_although_old()),
         tags=tuple(tags.values()),
         dropped_refs=tuple(dropped.values()),
-        known_refs=tuple(ref.name for ref in facts.refs),
         time_travel=tuple(_time_travel(log, tags, dropped)) if expired else (),
         notes=notes,
     )

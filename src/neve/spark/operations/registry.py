@@ -7,7 +7,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.expiry import ChangeRefs, RemoveSnapshots
 from neve.model.steps import (
     ComputePartitionStats,
     ComputeTableStats,
@@ -18,7 +17,6 @@ from neve.model.steps import (
 from neve.model.table import TableRef
 from neve.spark.operations.compute_partition_stats import compute_partition_stats
 from neve.spark.operations.compute_table_stats import compute_table_stats
-from neve.spark.operations.expire_snapshots import change_refs, remove_snapshots
 from neve.spark.operations.remove_dangling_deletes import remove_dangling_deletes
 from neve.spark.operations.rewrite_manifests import rewrite_manifests
 from neve.spark.operations.rewrite_position_delete_files import rewrite_position_delete_files
@@ -31,5 +29,3 @@ EXECUTORS[RemoveDanglingDeletes] = remove_dangling_deletes
 EXECUTORS[RewriteManifests] = rewrite_manifests
 EXECUTORS[ComputeTableStats] = compute_table_stats
 EXECUTORS[ComputePartitionStats] = compute_partition_stats
-EXECUTORS[ChangeRefs] = change_refs
-EXECUTORS[RemoveSnapshots] = remove_snapshots

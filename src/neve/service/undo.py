@@ -1,0 +1,90 @@
+"""The state before a job: kept under a tag, and gone back to where a proof fails."""
+
+from __future__ import annotations
+
+from neve.model.errors import CommitConflict, ExecutionError
+from neve.model.expiry import WantedTag
+from neve.model.facts import TableFacts
+from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
+from neve.service.world import World
+
+#: How often a change is judged anew where writers are faster than its commit.
+ATTEMPTS = 3
+
+
+def undo_tag(world: World, facts: TableFacts, job_id: str, window_seconds: int) -> WantedTag:
+    """A tag that keeps the current snapshot for so long from now on."""
+    assert facts.snapshot_id is not None
+    snapshot = facts.snapshot(facts.snapshot_id)
+    age = world.clock() - snapshot.committed_at if snapshot else None
+    # Iceberg counts a tag's age from the snapshot's commit, which may be long ago.
+    age_ms = max(0, int(age.total_seconds() * 1000)) if age else 0
+    return WantedTag(UNDO_TAG_PREFIX + job_id, facts.snapshot_id, age_ms + window_seconds * 1000)
+
+
+def keep_for_undo(world: World, facts: TableFacts, job_id: str, window_seconds: int) -> WantedTag:
+    """Tag the state that the facts show; commits on top of it do not matter."""
+    tag = undo_tag(world, facts, job_id, window_seconds)
+    _commit(
+        world,
+        MetadataChange(
+            table=facts.table,
+            table_uuid=facts.table_uuid,
+            purpose=f"Tagging snapshot {tag.snapshot_id} of table {facts.table}",
+            head=facts.snapshot_id,
+            head_may_advance=True,
+            expected_refs={tag.name: None},
+            tags=(tag,),
+        ),
+    )
+    return tag
+
+
+def drop_undo_tag(world: World, facts: TableFacts, tag: WantedTag) -> None:
+    """Drop the tag of a job that changed nothing."""
+    _commit(
+        world,
+        MetadataChange(
+            table=facts.table,
+            table_uuid=facts.table_uuid,
+            purpose=f"Removing tag {tag.name} of table {facts.table}",
+            head=facts.snapshot_id,
+            head_may_advance=True,
+            expected_refs={tag.name: tag.snapshot_id},
+            drop_refs=(tag.name,),
+        ),
+    )
+
+
+def _commit(world: World, change: MetadataChange) -> None:
+    """Each attempt is judged by the table as it is then."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            world.metadata.commit(change)
+        except CommitConflict:
+            continue
+        return
+    world.metadata.commit(change)
+
+
+def take_back(world: World, job_id: str, after: TableFacts) -> str:
+    """Roll a job back, but only while nobody has committed on top of it."""
+    target = after.snapshot_id
+    for snapshot in after.ancestry():
+        if snapshot.job_id != job_id:
+            break
+        target = snapshot.parent_id
+    if target is None or target == after.snapshot_id:
+        return "Others have committed since, so it was not rolled back: use neve rollback."
+    change = MetadataChange(
+        table=after.table,
+        table_uuid=after.table_uuid,
+        purpose=f"Taking back job {job_id} on table {after.table}",
+        head=after.snapshot_id,
+        set_main=target,
+    )
+    try:
+        world.metadata.commit(change)
+    except ExecutionError as error:
+        return f"It could NOT be rolled back to snapshot {target}: {error.message}"
+    return f"The table was rolled back to snapshot {target}."

@@ -1,0 +1,112 @@
+"""A REST catalog of one table on loopback: it applies commits, and answers as it is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class RestTable:
+    """The table's metadata, every commit that was sent, and how commits are answered."""
+
+    def __init__(self, metadata, location):
+        self.metadata = metadata
+        self.location = location
+        self.commits = []
+        self.status = 200
+        self.applies = True
+        #: Called between the requirements' judgement by the client and the server's commit.
+        self.before_commit = lambda: None
+        self.silent_seconds = 0.0
+
+    def answer(self):
+        return {"metadata-location": self.location, "metadata": self.metadata, "config": {}}
+
+    def commit(self, request):
+        self.commits.append(request)
+        self.before_commit()
+        if self.applies and not all(self._holds(r) for r in request["requirements"]):
+            return 409, _error(409, "a requirement does not hold")
+        if self.applies:
+            for update in request["updates"]:
+                self._apply(update)
+            entry = {"timestamp-ms": self.metadata["last-updated-ms"]}
+            log = [*self.metadata["metadata-log"], {**entry, "metadata-file": self.location}]
+            self.metadata = {**self.metadata, "metadata-log": log}
+            self.location += "+"
+        time.sleep(self.silent_seconds)
+        if self.status != 200:
+            return self.status, _error(self.status, "as told")
+        return 200, self.answer()
+
+    def _holds(self, requirement):
+        if requirement["type"] == "assert-table-uuid":
+            return requirement["uuid"] == self.metadata["table-uuid"]
+        ref = self.metadata["refs"].get(requirement["ref"])
+        return (ref["snapshot-id"] if ref else None) == requirement["snapshot-id"]
+
+    def _apply(self, update):
+        """As Iceberg's own server does it: refs go with the snapshot that they point to."""
+        refs = dict(self.metadata["refs"])
+        if update["action"] == "set-snapshot-ref":
+            name = update["ref-name"]
+            refs[name] = {k: v for k, v in update.items() if k not in ("action", "ref-name")}
+            if name == "main":
+                self.metadata["current-snapshot-id"] = update["snapshot-id"]
+        if update["action"] == "remove-snapshot-ref":
+            del refs[update["ref-name"]]
+        if update["action"] == "remove-snapshots":
+            gone = update["snapshot-ids"]
+            kept = [s for s in self.metadata["snapshots"] if s["snapshot-id"] not in gone]
+            self.metadata["snapshots"] = kept
+            refs = {n: ref for n, ref in refs.items() if ref["snapshot-id"] not in gone}
+        self.metadata["refs"] = refs
+
+
+def _error(status, message):
+    return {"error": {"message": message, "type": "Told", "code": status}}
+
+
+@contextmanager
+def serving(table):
+    """The address of a server that runs for the length of the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path.startswith("/v1/config"):
+                self._send(200, {"defaults": {}, "overrides": {}})
+            else:
+                self._send(200, table.answer())
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self._send(*table.commit(json.loads(body)))
+
+        def _send(self, status, document):
+            data = json.dumps(document).encode()
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+            except ConnectionError:
+                # The client did not wait for the answer, as told.
+                self.close_connection = True
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
