@@ -82,11 +82,8 @@ class Homes:
     ) -> dict[TableRef, Outline]:
         """Outlines of all tables but this one."""
         found = self.outlines(now, recheck=recheck)
-        return {
-            other: outline
-            for other, outline in found.items()
-            if not self._is_itself(table, other, found)
-        }
+        itself = self._itself(table, found)
+        return {other: outline for other, outline in found.items() if other not in itself}
 
     def twin(
         self, table: TableRef, table_uuid: str, now: datetime, *, recheck: bool = False
@@ -135,16 +132,17 @@ class Homes:
         )
         return known
 
-    def _is_itself(self, table: TableRef, other: TableRef, listed: Collection[TableRef]) -> bool:
-        if other == table:
-            return True
-        same_name = (other.namespace, other.name) == (table.namespace, table.name)
-        if other.catalog != table.catalog:
-            # A catalog may be configured under two names; then both show the same entry.
-            return same_name and self._catalogs.are_same(table.catalog, other.catalog)
-        # Some catalogs take a name in any case, and list it in one.
-        alike = [t for t in listed if t.catalog == table.catalog and _folded(t) == _folded(table)]
-        return table not in listed and alike == [other]
+    def _itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
+        """Names under which this very entry is listed."""
+        entry = table
+        if table not in listed:
+            # Some catalogs take a name in any case, and list it in one.
+            folded = _folded(table)
+            alike = [t for t in listed if t.catalog == table.catalog and _folded(t) == folded]
+            entry = alike[0] if len(alike) == 1 else table
+        # A catalog may be configured under two names; then both show the same entry.
+        same = (n for n in self._catalogs.names if self._catalogs.are_same(table.catalog, n))
+        return {entry, *(replace(entry, catalog=name) for name in same)}
 
 
 def _folded(table: TableRef) -> tuple[str, ...]:

@@ -79,7 +79,8 @@ def unescaped(path: str) -> str:
 
 def path_of(location: str) -> str:
     """The path within the store, in one spelling. It serves comparisons only."""
-    path = unescaped(bare_path(location))
+    # A letter in two parts must not lose one to an escape in front of it.
+    path = unescaped(normalize("NFC", bare_path(location)))
     return posixpath.normpath(normalize("NFC", "/" + path.lstrip("/")))
 
 

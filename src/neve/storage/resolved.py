@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from neve.planning.locations import bare_path, scheme_of, text_key, unescaped
 
+FILE = "file:"
 #: Names that mean what they say: nothing in them is escaped, composed or a step elsewhere.
 PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._=+@,~ -]+", re.ASCII)
 
@@ -90,10 +91,14 @@ def _real(path: str) -> str:
 
 def _readings(location: str) -> Iterator[str]:
     """The local path as it is written and without escapes, each also with `..` taken as text."""
-    written = bare_path(location)
-    for path in dict.fromkeys((written, "/" + unescaped(written).lstrip("/"))):
-        if "\0" not in path:
-            yield path
+    written = [bare_path(location)]
+    if location[: len(FILE)].lower() == FILE:
+        # In `file://a/b`, some clients take the host for a folder.
+        written.append("/" + location[len(FILE) :].lstrip("/"))
+    decoded = ["/" + unescaped(path).lstrip("/") for path in written]
+    for path in dict.fromkeys([*written, *decoded]):
+        yield path
+        if "/.." in path:
             yield posixpath.normpath(path)
 
 
