@@ -106,7 +106,7 @@ class Catalogs:
         if not any(character in pattern for character in GLOB_CHARACTERS):
             return [self.parse(pattern)]
         found = [table for name in self._matching_catalogs(pattern) for table in self._list(name)]
-        return sorted(table for table in found if self._matches(table, pattern))
+        return sorted(t for t in found if pattern == "*" or self._matches(t, pattern))
 
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""
