@@ -10,7 +10,6 @@ from collections.abc import Collection, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
@@ -98,18 +97,21 @@ class Homes:
         """All tables that are listed now, none older than some minutes, or all asked anew."""
         # Several tables may be swept at once, and one reading serves them all.
         with self._reading:
-            for attempt in range(ATTEMPTS):
-                try:
-                    self._known = self._read(now, recheck=recheck)
-                except TableNotFound:
-                    # It may be gone, or have another name by now: the list will tell.
-                    if attempt == ATTEMPTS - 1:
-                        raise
-                else:
-                    break
-            return {table: outline for table, (_, outline) in self._known.items()}
+            for _ in range(ATTEMPTS):
+                missing = self._read(now, recheck=recheck)
+                if not missing:
+                    return {table: outline for table, (_, outline) in self._known.items()}
+            raise TableNotFound(
+                f"{WHY} Table {missing[0]} is listed by its catalog and cannot be loaded from it.",
+                next_step="Where it is no Iceberg table or a broken one, drop it or move it into "
+                "a catalog that Neve is not configured for.",
+            )
 
-    def _read(self, now: datetime, *, recheck: bool) -> dict[TableRef, tuple[datetime, Outline]]:
+    def _read(self, now: datetime, *, recheck: bool) -> list[TableRef]:
+        """Read what is not known; returns those that are listed and not there.
+
+        Such a table may be gone, or have another name by now: the next list will tell.
+        """
         try:
             listed = self._catalogs.tables("*")
             locations = self._catalogs.metadata_locations() if recheck else {}
@@ -124,13 +126,15 @@ class Homes:
                 known[table] = (now, found[1])
             elif not recheck and now - found[0] < FRESH:
                 known[table] = found
-        missing = [table for table in listed if table not in known]
+        unknown = [table for table in listed if table not in known]
         with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-homes") as pool:
-            outlines = list(pool.map(partial(_outline, self._catalogs), missing))
-        known.update(
-            (table, (now, outline)) for table, outline in zip(missing, outlines, strict=True)
-        )
-        return known
+            outlines = dict(zip(unknown, pool.map(self._outline, unknown), strict=True))
+        known.update((table, (now, found)) for table, found in outlines.items() if found)
+        self._known = known
+        return [table for table in unknown if outlines[table] is None]
+
+    def _outline(self, table: TableRef) -> Outline | None:
+        return _outline(self._catalogs, table)
 
     def _itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
         """Names under which this very entry is listed."""
@@ -149,7 +153,7 @@ def _folded(table: TableRef) -> tuple[str, ...]:
     return tuple(part.casefold() for part in (*table.namespace, table.name))
 
 
-def _outline(catalogs: Catalogs, table: TableRef) -> Outline:
+def _outline(catalogs: Catalogs, table: TableRef) -> Outline | None:
     try:
         loaded = catalogs.load(table)
         return Outline(
@@ -159,12 +163,8 @@ def _outline(catalogs: Catalogs, table: TableRef) -> Outline:
             files=tuple(metadata_files(loaded)),
             manifest_lists=tuple(manifest_lists(table, loaded)),
         )
-    except TableNotFound as error:
-        raise TableNotFound(
-            f"{WHY} Table {table} is listed by its catalog and cannot be loaded from it.",
-            next_step="Where it is no Iceberg table or a broken one, drop it or move it into a "
-            "catalog that Neve is not configured for.",
-        ) from error
+    except TableNotFound:
+        return None
     except TableUnreadable as error:
         raise TableUnreadable(f"{WHY} {error.message}", next_step=error.next_step) from error
     except CatalogError as error:

@@ -182,13 +182,13 @@ def _delete_freed(
             next_step="Run the command again: it plans anew.",
         )
     sizes = {file.path: file.size_bytes for file in step.freed if file.path not in reached.paths}
-    needed = _needed(world, table, list(sizes), reached.paths)
+    needed = _needed(world, table, list(sizes), reached.paths, recheck=False)
     agreed = world.engine.unreachable(table, [path for path in sizes if path not in needed])
     world.say(f"Deleting {len(agreed):,} files of {table} …")
     deleted: list[str] = []
     for start in range(0, len(agreed), FILES_PER_DELETION):
         batch = agreed[start : start + FILES_PER_DELETION]
-        needed = _needed(world, table, batch)
+        needed = _needed(world, table, batch, recheck=True)
         held.check()
         world.engine.delete_files(table, [path for path in batch if path not in needed])
         deleted += [path for path in batch if path not in needed]
@@ -206,15 +206,20 @@ def _delete_freed(
 
 
 def _needed(
-    world: World, table: TableRef, paths: Collection[str], reached: Collection[str] = ()
+    world: World,
+    table: TableRef,
+    paths: Collection[str],
+    reached: Collection[str] = (),
+    *,
+    recheck: bool,
 ) -> Mapping[str, TableRef]:
-    """Files that must stay after all; every table is asked anew."""
+    """Files that must stay after all."""
     try:
-        return world.surveyor.needed(table, paths, reached, recheck=True)
+        return world.surveyor.needed(table, paths, reached, recheck=recheck)
     except CatalogError as error:
         # The snapshots are gone, and the table shows it: their files are left to the next sweep.
         raise ExecutionError(
-            f"{error.message} Files of {len(paths):,} paths were left.", next_step=error.next_step
+            f"{error.message} {len(paths):,} files were left.", next_step=error.next_step
         ) from error
 
 

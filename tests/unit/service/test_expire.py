@@ -198,7 +198,7 @@ def test_every_table_is_asked_anew_right_before_files_are_deleted(world, lake):
     lake.needed = watch
     run_operation(world, TABLE, OPERATION)
 
-    assert asked == [(False, 6, 0), (True, 3, 0), (True, 3, 0)]
+    assert asked == [(False, 6, 0), (False, 3, 0), (True, 3, 0)]
 
 
 def test_a_table_elsewhere_that_cannot_be_read_stops_the_plan(world, lake):
