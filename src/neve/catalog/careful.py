@@ -28,7 +28,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, ListType, MapType, StructType, UnknownType
 
 from neve.catalog.errors import first_line
-from neve.catalog.manifests import ProjectedAvroFile
+from neve.catalog.manifests import ProjectedAvroFile, project
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_VARINT_BYTES = 10
@@ -170,7 +170,9 @@ class CheckedAvroFile(ProjectedAvroFile):
             raise ValueError("it is cut short")
         self.schema = self.header.get_schema()
         _refuse_weightless(self.schema.as_struct())
-        self.reader = self._make_reader()
+        assert self.read_schema is not None
+        # What may be hostile is not kept for others.
+        self.reader = project(self.schema, self.read_schema)
         return self
 
     def __next__(self) -> Record:

@@ -21,6 +21,8 @@ from neve.model.table import TableRef, parse_table_ref
 GLOB_CHARACTERS = "*?["
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
+#: What tells a catalog from another at the same address.
+IDENTITY = ("warehouse", "prefix", "ref", "glue.id", "glue.endpoint", "dynamodb.table-name")
 SNAPSHOT_LOADING_MODE = "snapshot-loading-mode"
 
 
@@ -104,7 +106,7 @@ class Catalogs:
         if not any(character in pattern for character in GLOB_CHARACTERS):
             return [self.parse(pattern)]
         found = [table for name in self._matching_catalogs(pattern) for table in self._list(name)]
-        return sorted(table for table in found if self._matches(table, pattern))
+        return sorted(t for t in found if pattern == "*" or self._matches(t, pattern))
 
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""
@@ -112,12 +114,25 @@ class Catalogs:
         with catalog_errors(name):
             return [tuple(namespace) for namespace in catalog.list_namespaces()]
 
-    def siblings(self, table: TableRef) -> list[TableRef]:
-        """The other tables of its namespace."""
-        catalog = self.catalog(table.catalog)
-        with catalog_errors(table.catalog):
-            found = _tables_in(catalog, table.catalog, table.namespace)
-        return [other for other in found if other != table]
+    def metadata_locations(self) -> dict[TableRef, str]:
+        """Where the metadata of tables is now, of those catalogs that tell it for all at once."""
+        found: dict[TableRef, str] = {}
+        for name in self.names:
+            catalog = self.catalog(name)
+            if isinstance(catalog, EmbeddedCatalog):
+                with catalog_errors(name):
+                    rows = catalog.all_metadata_locations()
+                found.update((TableRef(name, space, table), at) for space, table, at in rows)
+        return found
+
+    def are_same(self, one: str, other: str) -> bool:
+        """Whether two names are configured for one catalog, so that both show the same entries."""
+        first, second = (pyiceberg_properties(self._properties[name]) for name in (one, other))
+        # A SQL catalog's name is part of its entries: under another name it has others.
+        kind = first.get("type", "sql")
+        return kind != "sql" and all(
+            first.get(key) == second.get(key) for key in {*IDENTITY, "type", "uri"}
+        )
 
     def _matching_catalogs(self, pattern: str) -> list[str]:
         """Do not ask catalogs that the pattern excludes: they may be down, and they take time."""

@@ -29,6 +29,10 @@ LOCATION = (
     "SELECT metadata_location, previous_metadata_location FROM iceberg_tables "
     "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
+LOCATIONS = (
+    "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables "
+    "WHERE catalog_name = ?"
+)
 
 
 def is_embedded(properties: Mapping[str, str]) -> bool:
@@ -71,6 +75,11 @@ class EmbeddedCatalog:
         if not rows or not rows[0][0]:
             raise NoSuchTableError(".".join(identifier))
         return rows[0][0], rows[0][1]
+
+    def all_metadata_locations(self) -> list[tuple[tuple[str, ...], str, str]]:
+        """Namespace, name and metadata file of every entry that has one."""
+        rows = self._select(LOCATIONS)
+        return [(tuple(space.split(".")), name, at) for space, name, at in rows if at]
 
     def _tables(self) -> list[tuple[str, str]]:
         columns = {row[1] for row in self._query("PRAGMA table_info(iceberg_tables)", ())}

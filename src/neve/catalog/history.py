@@ -17,7 +17,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
 from neve.catalog.manifests import CONTENT_DATA, STATUS_DELETED, ProjectedAvroFile
+from neve.catalog.reachable import metadata_files
 from neve.model.expiry import FileKind, FreedFile
+from neve.storage.resolved import Sought
 
 #: Reading is waiting for the store; decoding shares one interpreter.
 THREADS = 16
@@ -73,7 +75,7 @@ def freed_files(loaded: Table, snapshot_ids: Collection[int]) -> tuple[FreedFile
         stays = snapshot.snapshot_id not in gone
         lists[snapshot.manifest_list] = lists.get(snapshot.manifest_list, False) or stays
     with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-history") as pool:
-        for found, listed in _each(pool, lambda path: _manifests(loaded.io, path), lists):
+        for found, listed in each(pool, lambda path: _manifests(loaded.io, path), lists):
             if lists[found.path]:
                 kept.update(manifest.path for manifest in listed)
             else:
@@ -82,31 +84,37 @@ def freed_files(loaded: Table, snapshot_ids: Collection[int]) -> tuple[FreedFile
         only_gone = [manifest for path, manifest in manifests.items() if path not in kept]
         freed += only_gone
         freed += _files_of(loaded.io, pool, [manifest.path for manifest in only_gone], kept)
-    return tuple(sorted(freed, key=lambda file: (file.kind, file.path)))
+    kept.update(path for path, stays in lists.items() if stays)
+    kept.update(metadata_files(loaded))
+    kept.difference_update(file.path for file in freed)
+    needed = Sought(file.path for file in freed).named_by(kept)
+    left = (file for file in freed if file.path not in needed)
+    return tuple(sorted(left, key=lambda file: (file.kind, file.path)))
 
 
 def present_files(io: FileIO, paths: Collection[str]) -> list[str]:
     """Of the paths, those that are there."""
     with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-present") as pool:
-        found = _each(pool, lambda path: (path, io.new_input(path).exists()), paths)
+        found = each(pool, lambda path: (path, io.new_input(path).exists()), paths)
         return [path for path, is_there in found if is_there]
 
 
 def _files_of(
     io: FileIO, pool: ThreadPoolExecutor, gone: Collection[str], kept: Collection[str]
 ) -> Iterable[FreedFile]:
-    """Files that are live in manifests that go, and in none that stays."""
+    """Files that are live in manifests that go, and in none that stays, by whatever name."""
     files: dict[str, FreedFile] = {}
-    for held in _each(pool, lambda path: list(_live(io, path)), gone):
+    for held in each(pool, lambda path: list(_live(io, path)), gone):
         files.update((file.path, file) for file in held)
     if files:
-        for paths in _each(pool, lambda path: [file.path for file in _live(io, path)], kept):
-            for path in paths:
+        sought = Sought(files)
+        for paths in each(pool, lambda path: [file.path for file in _live(io, path)], kept):
+            for path in sought.named_by(paths):
                 files.pop(path, None)
     return files.values()
 
 
-def _each(
+def each(
     pool: ThreadPoolExecutor, read: Callable[[Item], Found], items: Iterable[Item]
 ) -> Iterator[Found]:
     """Read side by side and hand out in order, never far ahead of whoever takes."""

@@ -1,24 +1,51 @@
-"""Where tables live: asked of all catalogs before files of one table may be taken for orphans."""
+"""Where tables live: asked of all catalogs before a file of one table may be deleted.
+
+A table that is listed and cannot be read might need any file, so it stops whatever would delete.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Collection, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
 from neve.catalog.connect import Catalogs
-from neve.model.errors import CatalogError, TableUnreadable
+from neve.catalog.reachable import manifest_lists, metadata_files
+from neve.model.errors import CatalogError, TableNotFound, TableUnreadable
 from neve.model.orphans import TableHome
 from neve.model.table import TableRef
+from neve.planning.operations.remove_orphan_files import locations_of
+from neve.storage.resolved import Resolver
 
-#: Files of a table that moved in the meantime are hours too young to be orphans.
+#: How long an answer serves for looking; before files are deleted, every table is asked anew.
 FRESH = timedelta(minutes=10)
+THREADS = 16
+#: Tables may be dropped or renamed between being listed and being loaded.
+ATTEMPTS = 3
+WHY = "No file is deleted before it is known which tables need it."
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is remembered of a table: its home, and the files to start from."""
+
+    home: TableHome
+    metadata_location: str
+    io: FileIO
+    #: Metadata files and statistics.
+    files: tuple[str, ...]
+    manifest_lists: tuple[str, ...]
 
 
 def home_of(table: TableRef, loaded: Table) -> TableHome:
     """What the table's metadata says of its place."""
     metadata = loaded.metadata
-    return TableHome(
+    home = TableHome(
         table=table,
         table_uuid=str(metadata.table_uuid),
         location=metadata.location,
@@ -27,6 +54,9 @@ def home_of(table: TableRef, loaded: Table) -> TableHome:
             field.name for spec in metadata.partition_specs for field in spec.fields
         ),
     )
+    resolver = Resolver()
+    aliases = {name for place in locations_of(home) for name in resolver.real_names(place)}
+    return replace(home, aliases=tuple(sorted(aliases)))
 
 
 class Homes:
@@ -34,47 +64,108 @@ class Homes:
 
     def __init__(self, catalogs: Catalogs) -> None:
         self._catalogs = catalogs
-        self._known: dict[TableRef, tuple[datetime, TableHome]] = {}
-        self._siblings: dict[TableRef, tuple[datetime, str]] = {}
+        self._known: dict[TableRef, tuple[datetime, Outline]] = {}
+        self._reading = threading.Lock()
+
+    @property
+    def known(self) -> Set[TableRef]:
+        """Tables that were listed when they were asked for last."""
+        return self._known.keys()
 
     def read(self, now: datetime) -> list[TableHome]:
         """Homes of all tables that are listed now; an error for one is an error."""
-        # Several tables may be swept at once: each sweep fills a mapping of its own.
-        before = self._known
-        known: dict[TableRef, tuple[datetime, TableHome]] = {}
-        for table in self._catalogs.tables("*"):
-            found = before.get(table)
-            if found is None or now - found[0] >= FRESH:
-                found = (now, self._home(table))
-            known[table] = found
-        self._known = known
-        return [home for _, home in known.values()]
+        return [outline.home for outline in self.outlines(now).values()]
 
-    def twin(self, table: TableRef, table_uuid: str, now: datetime) -> TableRef | None:
-        """Another name in the namespace for the same table: it was registered twice."""
-        for other in self._catalogs.siblings(table):
-            if other.name.casefold() == table.name.casefold():
-                # Some catalogs take a name in any case, and list it in one.
-                continue
-            found = self._siblings.get(other)
-            if found is None or now - found[0] >= FRESH:
-                try:
-                    found = (now, str(self._catalogs.load(other).metadata.table_uuid))
-                except CatalogError:
-                    # That table's trouble is its own, and this one must not wait for it.
-                    continue
-                self._siblings[other] = found
-            if found[1] == table_uuid:
+    def others(
+        self, table: TableRef, now: datetime, *, recheck: bool = False
+    ) -> dict[TableRef, Outline]:
+        """Outlines of all tables but this one."""
+        found = self.outlines(now, recheck=recheck)
+        itself = self._itself(table, found)
+        return {other: outline for other, outline in found.items() if other not in itself}
+
+    def twin(
+        self, table: TableRef, table_uuid: str, now: datetime, *, recheck: bool = False
+    ) -> TableRef | None:
+        """Another name, in whatever catalog, under which the same table is registered."""
+        for other, outline in self.others(table, now, recheck=recheck).items():
+            if outline.home.table_uuid == table_uuid:
                 return other
         return None
 
-    def _home(self, table: TableRef) -> TableHome:
+    def outlines(self, now: datetime, *, recheck: bool = False) -> dict[TableRef, Outline]:
+        """All tables that are listed now, none older than some minutes, or all asked anew."""
+        # Several tables may be swept at once, and one reading serves them all.
+        with self._reading:
+            for _ in range(ATTEMPTS):
+                missing = self._read(now, recheck=recheck)
+                if not missing:
+                    return {table: outline for table, (_, outline) in self._known.items()}
+            raise TableNotFound(
+                f"{WHY} Table {missing[0]} is listed by its catalog and cannot be loaded from it.",
+                next_step="Where it is no Iceberg table or a broken one, drop it or move it into "
+                "a catalog that Neve is not configured for.",
+            )
+
+    def _read(self, now: datetime, *, recheck: bool) -> list[TableRef]:
+        """Read what is not known; returns those that are listed and not there.
+
+        Such a table may be gone, or have another name by now: the next list will tell.
+        """
         try:
-            return home_of(table, self._catalogs.load(table))
-        except TableUnreadable as error:
-            # It may lie below any other: whoever sweeps that one must know why it waits.
-            raise TableUnreadable(
-                "Orphans are looked for only where the places of all tables are known. "
-                + error.message,
-                next_step=error.next_step,
-            ) from error
+            listed = self._catalogs.tables("*")
+            locations = self._catalogs.metadata_locations() if recheck else {}
+        except CatalogError as error:
+            raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error
+        known: dict[TableRef, tuple[datetime, Outline]] = {}
+        for table in listed:
+            found = self._known.get(table)
+            if found is None:
+                continue
+            if recheck and locations.get(table) == found[1].metadata_location:
+                known[table] = (now, found[1])
+            elif not recheck and now - found[0] < FRESH:
+                known[table] = found
+        unknown = [table for table in listed if table not in known]
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-homes") as pool:
+            outlines = dict(zip(unknown, pool.map(self._outline, unknown), strict=True))
+        known.update((table, (now, found)) for table, found in outlines.items() if found)
+        self._known = known
+        return [table for table in unknown if outlines[table] is None]
+
+    def _outline(self, table: TableRef) -> Outline | None:
+        return _outline(self._catalogs, table)
+
+    def _itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
+        """Names under which this very entry is listed."""
+        entry = table
+        if table not in listed:
+            # Some catalogs take a name in any case, and list it in one.
+            folded = _folded(table)
+            alike = [t for t in listed if t.catalog == table.catalog and _folded(t) == folded]
+            entry = alike[0] if len(alike) == 1 else table
+        # A catalog may be configured under two names; then both show the same entry.
+        same = (n for n in self._catalogs.names if self._catalogs.are_same(table.catalog, n))
+        return {entry, *(replace(entry, catalog=name) for name in same)}
+
+
+def _folded(table: TableRef) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in (*table.namespace, table.name))
+
+
+def _outline(catalogs: Catalogs, table: TableRef) -> Outline | None:
+    try:
+        loaded = catalogs.load(table)
+        return Outline(
+            home=home_of(table, loaded),
+            metadata_location=loaded.metadata_location,
+            io=loaded.io,
+            files=tuple(metadata_files(loaded)),
+            manifest_lists=tuple(manifest_lists(table, loaded)),
+        )
+    except TableNotFound:
+        return None
+    except TableUnreadable as error:
+        raise TableUnreadable(f"{WHY} {error.message}", next_step=error.next_step) from error
+    except CatalogError as error:
+        raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error

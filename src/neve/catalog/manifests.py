@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from pyiceberg.avro import STRUCT_DOUBLE
 from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
+from pyiceberg.avro.file import _SCHEMA_KEY as SCHEMA_KEY
 from pyiceberg.avro.file import AvroFile, D
 from pyiceberg.avro.reader import DoubleReader, Reader
 from pyiceberg.avro.resolver import (
@@ -178,12 +179,12 @@ class _WholeAvroFile(AvroFile[D]):
         if not data.endswith(self.header.sync):
             raise ValueError(f"{self.input_file.location} is cut short")
         self.decoder = new_decoder(data[self.decoder.tell() :])
-        self.schema = self.header.get_schema()
         self.reader = self._make_reader()
         return self
 
     def _make_reader(self) -> Reader:
         assert self.read_schema is not None
+        self.schema = self.header.get_schema()
         return resolve_reader(self.schema, self.read_schema, self.read_types, self.read_enums)
 
 
@@ -193,8 +194,29 @@ class ProjectedAvroFile(_WholeAvroFile[Record]):
     __slots__ = ()
 
     def _make_reader(self) -> Reader:
-        reader: Reader = _resolve(self.schema, self.read_schema)
-        return reader
+        assert self.read_schema is not None
+        written = self.header.meta.get(SCHEMA_KEY, "")
+        # The schema is part of what is kept, so that nothing else gets its number.
+        key = (written, id(self.read_schema))
+        found = _readers.get(key)
+        if found is None:
+            if len(_readers) >= MAX_READERS:
+                _readers.clear()
+            reader = project(self.header.get_schema(), self.read_schema)
+            _readers[key] = (self.read_schema, reader)
+            return reader
+        return found[1]
+
+
+#: Manifests of a table have one schema, and understanding it takes longer than reading a few.
+_readers: dict[tuple[str, int], tuple[Schema, Reader]] = {}
+MAX_READERS = 256
+
+
+def project(written: Schema, wanted: Schema) -> Reader:
+    """What reads only the wanted fields of records that were written with a schema."""
+    reader: Reader = _resolve(written, wanted)
+    return reader
 
 
 def read_manifests(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:

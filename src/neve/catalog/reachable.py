@@ -6,21 +6,19 @@ error, never a smaller set.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from functools import lru_cache
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, NestedField, StringType, StructType
 
 from neve.catalog.errors import table_errors
-from neve.catalog.manifests import STATUS_DELETED, ProjectedAvroFile, read_manifests
+from neve.catalog.manifests import STATUS_DELETED, ProjectedAvroFile
 from neve.model.errors import TableUnreadable
 from neve.model.orphans import ReachableFiles
 from neve.model.table import TableRef
+from neve.storage.resolved import Resolver
 
 #: Only what the walk needs: a manifest of many columns is read several times faster.
 _PATHS = Schema(
@@ -32,18 +30,20 @@ _PATHS = Schema(
         required=True,
     ),
 )
+_LISTED = Schema(NestedField(500, "manifest_path", StringType(), required=True))
 #: Written beside metadata files by catalogs that live in the file system alone.
 VERSION_HINT = "version-hint.text"
 
 
 def reachable(table: TableRef, loaded: Table) -> ReachableFiles:
     """Walk the metadata as it was loaded."""
-    _real_folder.cache_clear()
+    resolver = Resolver()
     with table_errors(table):
         metadata = loaded.metadata
-        paths = set(_metadata_files(loaded))
+        paths = set(metadata_files(loaded))
         paths.update(_snapshot_files(table, loaded))
-        paths.update([other for path in paths if (other := _behind_links(path)) is not None])
+        # A listing gives files by the names of their real folders.
+        paths.update([other for path in paths for other in resolver.real_names(path)])
         return ReachableFiles(
             table=table,
             table_uuid=str(metadata.table_uuid),
@@ -58,7 +58,8 @@ def reachable(table: TableRef, loaded: Table) -> ReachableFiles:
         )
 
 
-def _metadata_files(loaded: Table) -> Iterator[str]:
+def metadata_files(loaded: Table) -> Iterator[str]:
+    """Versions of the metadata file, statistics, and the hint to the version."""
     metadata = loaded.metadata
     yield loaded.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
@@ -69,38 +70,36 @@ def _metadata_files(loaded: Table) -> Iterator[str]:
     yield from (f"{folder}/{VERSION_HINT}" for folder in folders)
 
 
-def _snapshot_files(table: TableRef, loaded: Table) -> Iterator[str]:
-    """Lists, manifests and files; snapshots share most manifests, and each is read once."""
-    seen: set[str] = set()
+def manifest_lists(table: TableRef, loaded: Table) -> Iterator[str]:
+    """The lists of all snapshots."""
     for snapshot in loaded.metadata.snapshots:
         if not snapshot.manifest_list:
             raise TableUnreadable(f"Snapshot {snapshot.snapshot_id} of {table} names no list.")
         yield snapshot.manifest_list
-        for manifest in read_manifests(loaded.io, snapshot):
-            if manifest.manifest_path not in seen:
-                seen.add(manifest.manifest_path)
-                yield manifest.manifest_path
-                yield from _files(loaded.io, manifest)
 
 
-def _files(io: FileIO, manifest: ManifestFile) -> Iterator[str]:
+def _snapshot_files(table: TableRef, loaded: Table) -> Iterator[str]:
+    """Lists, manifests and files; snapshots share most manifests, and each is read once."""
+    seen: set[str] = set()
+    for path in manifest_lists(table, loaded):
+        yield path
+        for manifest in manifests_of_list(loaded.io, path):
+            if manifest not in seen:
+                seen.add(manifest)
+                yield manifest
+                yield from files_of_manifest(loaded.io, manifest)
+
+
+def manifests_of_list(io: FileIO, path: str) -> Iterator[str]:
+    """The manifests that a list names."""
+    with ProjectedAvroFile(io.new_input(path), _LISTED) as reader:
+        for record in reader:
+            yield record[0]
+
+
+def files_of_manifest(io: FileIO, path: str) -> Iterator[str]:
     """Data files, delete files and deletion vectors that the manifest holds live."""
-    with ProjectedAvroFile(io.new_input(manifest.manifest_path), _PATHS) as reader:
+    with ProjectedAvroFile(io.new_input(path), _PATHS) as reader:
         for record in reader:
             if record[0] != STATUS_DELETED:
                 yield record[1][0]
-
-
-def _behind_links(path: str) -> str | None:
-    """The same local file by the name that a listing of its real folder gives."""
-    scheme, colon, rest = path.partition(":")
-    if colon and scheme != "file":
-        return None
-    folder, _, name = "/".join(("", (rest if colon else path).lstrip("/"))).rpartition("/")
-    real = _real_folder(folder)
-    return None if real == folder else f"file:{real}/{name}"
-
-
-@lru_cache(maxsize=100_000)
-def _real_folder(folder: str) -> str:
-    return os.path.realpath(folder)

@@ -12,6 +12,7 @@ from neve.catalog.history import freed_files, present_files
 from neve.catalog.homes import Homes, home_of
 from neve.catalog.manifest_cache import ManifestCache
 from neve.catalog.reachable import reachable
+from neve.catalog.references import References
 from neve.catalog.survey import survey
 from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
@@ -19,6 +20,7 @@ from neve.model.orphans import ReachableFiles, TableHome
 from neve.model.predicate import Predicate
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
+from neve.storage.resolved import Sought
 
 
 class CatalogSurveyor:
@@ -29,6 +31,7 @@ class CatalogSurveyor:
         self._clock = clock
         self._cache = ManifestCache()
         self._homes = Homes(catalogs)
+        self._references = References(self._homes)
 
     def tables(self, pattern: str) -> list[TableRef]:
         return self._catalogs.tables(pattern)
@@ -86,9 +89,21 @@ class CatalogSurveyor:
         """Where all tables of all catalogs live."""
         return self._homes.read(self._clock())
 
-    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
-        """Another name in its namespace under which the same table is registered."""
-        return self._homes.twin(table, table_uuid, self._clock())
+    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
+        """Another name, in any catalog, under which the same table is registered."""
+        return self._homes.twin(table, table_uuid, self._clock(), recheck=recheck)
+
+    def needed(
+        self,
+        table: TableRef,
+        paths: Collection[str],
+        reached: Collection[str] = (),
+        *,
+        recheck: bool = False,
+    ) -> dict[str, TableRef]:
+        """Of the paths, those that the reached ones mean or that another table reaches."""
+        others = self._references.others(table, paths, self._clock(), recheck=recheck)
+        return others | dict.fromkeys(Sought(paths).named_by(reached), table)
 
     def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
         """Files that nothing reaches once the snapshots are gone."""

@@ -21,6 +21,7 @@ WHY_KEPT = {
     Keep.HIDDEN: "hidden: a name with _ or . in front",
     Keep.NOT_A_FILE: "a link or something else that is no file",
     Keep.OTHER_TABLE: "below another table's location",
+    Keep.REFERENCED: "reached by another table",
     Keep.AMBIGUOUS: "a name that could be taken for another's",
     Keep.RESTORED: "restored by a person",
 }
@@ -51,6 +52,10 @@ def render_report(report: SweepReport) -> RenderableType:
         for why, total in sorted(report.kept.items())
     ]
     lines.append(table_of(("kept because", "files", "size"), kept))
+    lines += [
+        f"[dim]files here are reached by table {escape(str(other))}[/]"
+        for other in report.referenced_by
+    ]
     lines += [f"[dim]not listed: {escape(location)}[/]" for location in report.not_listed]
     if report.stop:
         lines.append(f"[yellow]●[/] {escape(report.stop)} Nothing would be quarantined.")

@@ -39,6 +39,8 @@ class TableHome:
     location: str
     properties: Mapping[str, str]
     partition_fields: frozenset[str]
+    #: The same folders by other names, where they lie behind links.
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Keep(StrEnum):
     HIDDEN = "hidden"
     NOT_A_FILE = "not_a_file"
     OTHER_TABLE = "other_table"
+    #: Another table reaches it, wherever that one lies.
+    REFERENCED = "referenced"
     AMBIGUOUS = "ambiguous"
     RESTORED = "restored"
 
@@ -152,6 +156,8 @@ class SweepReport:
     found: FileTotals
     #: Locations of the table that were not listed, with the reason.
     not_listed: tuple[str, ...] = ()
+    #: Other tables that reach files below this one's location.
+    referenced_by: tuple[TableRef, ...] = ()
     #: Why nothing of this may be quarantined or purged, if it may not.
     stop: str | None = None
     #: Whether this is the first sweep of the table, which never changes anything.

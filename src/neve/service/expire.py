@@ -1,22 +1,25 @@
 """Expire snapshots: tags first, then commits of metadata, and files only after a look at the table.
 
-A file is deleted where three agree: it was reached by expired snapshots alone before, a fresh walk
-over all snapshots does not reach it now, and neither do the engine's own metadata tables.
+A file is deleted where four agree: it was reached by expired snapshots alone before, a fresh walk
+over all snapshots does not reach it now, neither do the engine's own metadata tables, and no other
+table of any catalog reaches it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
-from neve.model.errors import CommitConflict, ExecutionError, JobRefused
+from neve.model.errors import CatalogError, CommitConflict, ExecutionError, JobRefused
 from neve.model.expiry import ExpireSnapshots, ExpiryRules, WantedTag
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import MAIN, MetadataChange
 from neve.model.operation import Operation, OperationPlan
 from neve.model.sizes import format_size
+from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
 from neve.planning.operations.intent import intend
 from neve.service.lease import HeldLease
@@ -28,6 +31,7 @@ SNAPSHOTS_PER_COMMIT = 5_000
 ATTEMPTS = 5
 #: Files of one deletion, between two looks at the lease.
 FILES_PER_DELETION = 10_000
+TWIN_NEXT_STEP = "Drop one of the two entries without purging, or expire with what made the other."
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,16 @@ class ExpireSnapshotsOperation:
         step = plan_expiry(facts, self.rules, consumers, world.clock())
         if not step.expired:
             return step
+        if twin := world.surveyor.twin(facts.table, facts.table_uuid):
+            raise JobRefused(_twin_refusal(facts.table, twin), next_step=TWIN_NEXT_STEP)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
-        return replace(step, freed=world.surveyor.freed_files(facts.table, gone))
+        freed = world.surveyor.freed_files(facts.table, gone)
+        needed = world.surveyor.needed(facts.table, [file.path for file in freed])
+        return replace(
+            step,
+            freed=tuple(file for file in freed if file.path not in needed),
+            notes=(*step.notes, *_shared_notes(needed)),
+        )
 
     def execute(
         self,
@@ -68,8 +80,8 @@ class ExpireSnapshotsOperation:
     ) -> dict[str, int]:
         step, table = plan.step, plan.table
         assert step is not None
-        if twin := world.surveyor.twin(table, plan.table_uuid):
-            raise _stale(f"Table {table} is registered as {twin}, too, which needs the same files.")
+        if twin := world.surveyor.twin(table, plan.table_uuid, recheck=True):
+            raise _stale(_twin_refusal(table, twin))
         if step.tags or step.dropped_refs:
             self._commit(world, plan, held, _change_refs)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
@@ -178,7 +190,7 @@ class ExpireSnapshotsOperation:
         if left := after.get("files_left", 0):
             parts.append(f"{left:,} files could not be deleted and are left to the next sweep.")
         if spared := after.get("files_spared", 0):
-            parts.append(f"{spared:,} files are reached again and stay.")
+            parts.append(f"{spared:,} files are reached again, or by other tables, and stay.")
         return " ".join(parts)
 
 
@@ -254,20 +266,55 @@ def _delete_freed(
             next_step="Run the command again: it plans anew.",
         )
     sizes = {file.path: file.size_bytes for file in step.freed if file.path not in reached.paths}
-    agreed = world.engine.unreachable(table, list(sizes))
+    needed = _needed(world, table, list(sizes), reached.paths, recheck=False)
+    agreed = world.engine.unreachable(table, [path for path in sizes if path not in needed])
     world.say(f"Deleting {len(agreed):,} files of {table} …")
+    deleted: list[str] = []
     for start in range(0, len(agreed), FILES_PER_DELETION):
-        held.check()
         batch = agreed[start : start + FILES_PER_DELETION]
-        world.engine.delete_files(table, batch)
+        needed = _needed(world, table, batch, recheck=True)
+        held.check()
+        world.engine.delete_files(table, [path for path in batch if path not in needed])
+        deleted += [path for path in batch if path not in needed]
         world.say.progress(start + len(batch), len(agreed))
-    present = world.surveyor.present_files(table, agreed)
+    present = world.surveyor.present_files(table, deleted)
     if present:
         world.store.add_leftovers(held.lease.job_id, table, present)
-    gone = set(agreed) - set(present)
+    gone = set(deleted) - set(present)
     return {
         "files_freed": len(gone),
         "bytes_freed": sum(sizes[path] for path in gone),
         "files_left": len(present),
-        "files_spared": len(step.freed) - len(agreed),
+        "files_spared": len(step.freed) - len(deleted),
     }
+
+
+def _needed(
+    world: World,
+    table: TableRef,
+    paths: Collection[str],
+    reached: Collection[str] = (),
+    *,
+    recheck: bool,
+) -> Mapping[str, TableRef]:
+    """Files that must stay after all."""
+    try:
+        return world.surveyor.needed(table, paths, reached, recheck=recheck)
+    except CatalogError as error:
+        # The snapshots are gone, and the table shows it: their files are left to the next sweep.
+        raise ExecutionError(
+            f"{error.message} {len(paths):,} files were left.", next_step=error.next_step
+        ) from error
+
+
+def _twin_refusal(table: TableRef, twin: TableRef) -> str:
+    return (
+        f"Table {table} is registered as {twin}, too, which needs the same files, "
+        "so nothing of it is expired."
+    )
+
+
+def _shared_notes(needed: Mapping[str, TableRef]) -> Iterator[str]:
+    """Who keeps files that would be free otherwise."""
+    for table, files in sorted(Counter(needed.values()).items()):
+        yield f"{files:,} files stay, because table {table} reaches them."

@@ -89,8 +89,24 @@ class Surveyor(Protocol):
         """Where all tables of all catalogs live; one that cannot be loaded is an error."""
         ...
 
-    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
-        """Another name in its namespace under which the same table is registered, if any."""
+    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
+        """Another name, in any catalog, under which the same table is registered, if any."""
+        ...
+
+    def needed(
+        self,
+        table: TableRef,
+        paths: Collection[str],
+        reached: Collection[str] = (),
+        *,
+        recheck: bool = False,
+    ) -> Mapping[str, TableRef]:
+        """Of the paths, those that must not be deleted, each with a table that needs it.
+
+        These are files that one of the reached paths means, by whatever name, and files that any
+        other table of any catalog reaches. A table that cannot be read is an error. Tables are
+        asked anew with `recheck`, otherwise an answer of some minutes serves.
+        """
         ...
 
     def outline(self, table: TableRef) -> TableFacts:

@@ -101,14 +101,18 @@ def _delete(
 def _agreed(
     found: Found, held: HeldLease, entries: Sequence[QuarantineEntry], changes: Changes
 ) -> list[QuarantineEntry]:
-    """Entries whose files are unchanged this very moment, and unreachable for the engine."""
+    """Entries whose files are unchanged this very moment, and that no table reaches."""
     world, table = found.sweeper.world, found.sweeper.table
     there = {file.path: file for file in world.engine.look_up(table, _paths(entries))}
     unreached = set(world.engine.unreachable(table, _paths(entries)))
+    # Other tables come last: between asking them and deleting, as little as possible happens.
+    needed = world.surveyor.needed(table, _paths(entries), recheck=True)
     agreed: list[QuarantineEntry] = []
     released: dict[str, list[QuarantineEntry]] = defaultdict(list)
     for entry in entries:
         keep = None if entry.orphan.path in unreached else Keep.REACHABLE_IN_ENGINE
+        if keep is None and entry.orphan.path in needed:
+            keep = Keep.REFERENCED
         if reason := guards.why_released(entry, there.get(entry.orphan.path), keep):
             released[reason].append(entry)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -75,6 +75,10 @@ class Sweeper:
         refuse_if(guards.nothing_reached_refusal(sweep))
         refuse_if(guards.elsewhere_refusal(sweep))
         sweep = self._second_opinion(self._without_restored(home, sweep))
+        needed = world.surveyor.needed(
+            self.table, [file.path for file in sweep.candidates], sweep.reachable.paths
+        )
+        sweep = self._without_needed(sweep, needed)
         report = SweepReport(
             table=self.table,
             table_uuid=home.table_uuid,
@@ -86,6 +90,7 @@ class Sweeper:
             orphans=self._orphans(sweep),
             found=sweep.orphans,
             not_listed=not_listed,
+            referenced_by=tuple(sorted(set(needed.values()) - {self.table})),
             stop=guards.ratio_refusal(sweep, self.rules.max_orphan_ratio),
             is_first=not world.store.quarantine.was_swept(home.table_uuid),
         )
@@ -121,6 +126,17 @@ class Sweeper:
         kept = [file for file in sweep.candidates if file.path not in agreed]
         return _with_kept(sweep, Keep.REACHABLE_IN_ENGINE, kept)
 
+    def _without_needed(self, sweep: Sweep, needed: Mapping[str, TableRef]) -> Sweep:
+        """What the table reaches by another name stays, and what any other table reaches."""
+        for why, is_own in ((Keep.REACHABLE, True), (Keep.REFERENCED, False)):
+            kept = [
+                file
+                for file in sweep.candidates
+                if file.path in needed and (needed[file.path] == self.table) is is_own
+            ]
+            sweep = _with_kept(sweep, why, kept)
+        return sweep
+
     def _orphans(self, sweep: Sweep) -> tuple[Orphan, ...]:
         written = self.world.store.writers_of_leftovers(self.table)
         leftovers = {path_of(path): job_id for path, job_id in written.items()}
@@ -133,13 +149,15 @@ def _with_kept(sweep: Sweep, why: Keep, files: Sequence[ListedFile]) -> Sweep:
         return sweep
     paths = {file.path for file in files}
     total = FileTotals(len(files), sum(file.size_bytes for file in files))
+    before = sweep.kept.get(why, FileTotals())
+    kept = FileTotals(before.files + total.files, before.size_bytes + total.size_bytes)
     return replace(
         sweep,
         candidates=tuple(file for file in sweep.candidates if file.path not in paths),
         orphans=FileTotals(
             sweep.orphans.files - total.files, sweep.orphans.size_bytes - total.size_bytes
         ),
-        kept={**sweep.kept, why: total},
+        kept={**sweep.kept, why: kept},
         watched={
             path: (file, why if path in paths else keep)
             for path, (file, keep) in sweep.watched.items()

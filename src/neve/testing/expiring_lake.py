@@ -16,19 +16,33 @@ from neve.testing.lake import MemoryLake
 class ExpiringLake(MemoryLake):
     """Each snapshot has a manifest list besides its data files.
 
-    `reached_again` are paths that only the engine's own reading finds in use; `undeletable` ones
-    stay whatever is asked; `after_reading` is called once it is known what would be freed.
+    `reached_again` are paths that only the engine's own reading finds in use, `reached_elsewhere`
+    those that other tables reach; `undeletable` ones stay whatever is asked; `after_reading` is
+    called once it is known what would be freed.
     """
 
     def __init__(self, facts: TableFacts) -> None:
         super().__init__(facts)
         self.reached_again: set[str] = set()
+        self.reached_elsewhere: dict[str, TableRef] = {}
         self.undeletable: set[str] = set()
         self.registered_again: TableRef | None = None
         self.after_reading: Callable[[], None] = lambda: None
 
-    def twin(self, table: TableRef, table_uuid: str) -> TableRef | None:
+    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
         return self.registered_again
+
+    def needed(
+        self,
+        table: TableRef,
+        paths: Collection[str],
+        reached: Collection[str] = (),
+        *,
+        recheck: bool = False,
+    ) -> dict[str, TableRef]:
+        return {
+            path: self.reached_elsewhere[path] for path in paths if path in self.reached_elsewhere
+        }
 
     def outline(self, table: TableRef) -> TableFacts:
         return self.facts

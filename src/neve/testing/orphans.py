@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from neve.model.facts import EPOCH, TableFacts
@@ -26,7 +26,8 @@ from neve.testing.lake import MemoryLake
 class StoredLake(MemoryLake):
     """The twin of a store: `files` are there, `reached` by the walk, `reached_by_engine` by Spark.
 
-    `before_delete` is called before files are deleted, `stubborn` files survive it.
+    `reached_elsewhere` are files that other tables reach. `before_delete` is called before files
+    are deleted, `stubborn` files survive it.
     """
 
     def __init__(self, facts: TableFacts) -> None:
@@ -34,6 +35,7 @@ class StoredLake(MemoryLake):
         self.files: dict[str, ListedFile] = {}
         self.reached: set[str] = set()
         self.reached_by_engine: set[str] = set()
+        self.reached_elsewhere: dict[str, TableRef] = {}
         self.other_homes: list[TableHome] = []
         self.properties: dict[str, str] = {}
         self.stubborn: set[str] = set()
@@ -69,6 +71,16 @@ class StoredLake(MemoryLake):
             snapshot_ids=frozenset(s.snapshot_id for s in self.facts.snapshots),
             paths=frozenset(self.reached),
         )
+
+    def needed(
+        self,
+        table: TableRef,
+        paths: Collection[str],
+        reached: Collection[str] = (),
+        *,
+        recheck: bool = False,
+    ) -> dict[str, TableRef]:
+        return {path: other for path, other in self.reached_elsewhere.items() if path in paths}
 
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
         return [path for path in paths if path not in self.reached_by_engine]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.table.update import SetSnapshotRefUpdate, SetStatisticsUpdate
@@ -10,6 +12,7 @@ from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import TableUnreadable
 from neve.model.expiry import FileKind
 from neve.model.table import TableRef
+from neve.testing import local_lake
 from neve.testing.facts import NOW
 from neve.testing.local_lake import DELETED, EXISTING, FileEntry, LocalLake, Manifest
 
@@ -105,6 +108,63 @@ def test_a_manifest_that_is_missing_stops_the_walk(surveyor, table, tmp_path):
 
     with pytest.raises(TableUnreadable):
         surveyor.freed_files(TABLE, [1, 2])
+
+
+@pytest.mark.parametrize("new_name", ["link/f", "real/x/../f", "real//f", "real/./f", "REAL/f"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_file_that_a_kept_snapshot_names_in_another_way_is_not_freed(
+    lake, surveyor, tmp_path, new_name, turned
+):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "f").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    old, new = f"file://{tmp_path}/real/f", f"file://{tmp_path}/{new_name}"
+    first, second = (new, old) if turned else (old, new)
+    made = lake.create("db.events", SCHEMA)
+    free = FileEntry(f"file://{tmp_path}/real/g", size_bytes=9)
+    lake.commit(made, Manifest([FileEntry(first), free]))
+    lake.commit(made, Manifest([FileEntry(second)]), keeps=False)
+
+    assert names(surveyor.freed_files(TABLE, [1]), FileKind.DATA) == [("g", 9)]
+
+
+def test_links_that_are_files_keep_what_they_lead_to(lake, surveyor, tmp_path):
+    (tmp_path / "f").write_text("x")
+    (tmp_path / "to-f").symlink_to(tmp_path / "f")
+    (tmp_path / "g").write_text("x")
+    (tmp_path / "to-g").symlink_to(tmp_path / "g")
+    made = lake.create("db.events", SCHEMA)
+    before = [FileEntry(f"file://{tmp_path}/{name}") for name in ("f", "to-g")]
+    lake.commit(made, Manifest(before))
+    after = [FileEntry(f"file://{tmp_path}/{name}") for name in ("to-f", "g")]
+    lake.commit(made, Manifest(after), keeps=False)
+
+    assert names(surveyor.freed_files(TABLE, [1]), FileKind.DATA) == []
+
+
+def test_a_manifest_that_is_kept_by_another_name_is_not_freed(
+    lake, surveyor, tmp_path, monkeypatch
+):
+    made = lake.create("db.events", SCHEMA)
+    lake.commit(made, Manifest([FileEntry("file:///a")]))
+    folder = Path(made.location().removeprefix("file://"))
+    (tmp_path / "link").symlink_to(folder)
+    listed = local_lake._listed
+
+    def by_link(*parent):
+        return [
+            {
+                **line,
+                "manifest_path": line["manifest_path"].replace(str(folder), f"{tmp_path}/link"),
+            }
+            for line in listed(*parent)
+        ]
+
+    monkeypatch.setattr(local_lake, "_listed", by_link)
+    lake.commit(made)
+
+    freed = surveyor.freed_files(TABLE, [1])
+    assert [file.kind for file in freed] == [FileKind.MANIFEST_LIST]
 
 
 def test_files_that_are_there_are_found(surveyor, table):

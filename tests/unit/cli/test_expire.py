@@ -139,6 +139,56 @@ def test_a_table_without_garbage_collection_keeps_everything(run_json, table, ex
     assert len(table.metadata.snapshots) == 3
 
 
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("words", [(), ("--apply",)])
+def test_a_table_that_is_registered_twice_is_refused_before_anything_is_changed(
+    run_json, lake, table, expiring, words
+):
+    lake.catalog.create_namespace("db2")
+    lake.catalog.register_table("db2.twin", table.metadata_location)
+
+    document, code = run_json("expire", "db.events", *words)
+
+    assert code == 1
+    assert "registered as lake.db2.twin, too" in document["error"]["message"]
+    assert len(lake.catalog.load_table("db.events").metadata.snapshots) == 3
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("words", [(), ("--apply",)])
+def test_a_table_that_cannot_be_read_stops_the_expiry_of_others(
+    run_json, lake, table, expiring, words
+):
+    broken = lake.create("db2.broken", table.schema())
+    Path(broken.metadata_location.removeprefix("file://")).unlink()
+
+    document, code = run_json("expire", "db.events", *words)
+
+    assert code == 1
+    assert "lake.db2.broken" in document["error"]["message"]
+    assert len(lake.catalog.load_table("db.events").metadata.snapshots) == 3
+
+
+@pytest.mark.usefixtures("later")
+def test_what_another_table_reaches_is_said_and_stays(run, run_json, lake, table, expiring):
+    needed = table.snapshot_by_id(1).manifest_list
+    copy = lake.create("db2.copy", table.schema())
+    lake.commit(copy, Manifest([FileEntry(needed)]))
+    sentence = "1 files stay, because table lake.db2.copy reaches them."
+
+    document, _ = run_json("expire", "db.events")
+    assert (document["notes"], document["freed"]) == ([sentence], [])
+    assert sentence in " ".join(run("expire", "db.events").stdout.split())
+    outcome, code = run_json("expire", "db.events", "--apply")
+
+    assert (code, outcome["status"], outcome["figures_after"].get("files_freed")) == (
+        0,
+        "succeeded",
+        None,
+    )
+    assert Path(needed.removeprefix("file://")).exists()
+
+
 @pytest.mark.usefixtures("no_engine")
 def test_snapshots_are_listed_newest_first(run_json, table):
     document, code = run_json("snapshots", "db.events")

@@ -5,11 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, JobRefused, LeaseLost
+from neve.model.errors import (
+    CommitConflict,
+    CommitUnknown,
+    ExecutionError,
+    JobRefused,
+    LeaseLost,
+    TableUnreadable,
+)
 from neve.model.expiry import ExpiryRules
 from neve.model.facts import RefFacts
 from neve.model.job import JobState
 from neve.model.outcome import Status
+from neve.model.table import TableRef
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.operate import plan_operation, run_operation
 from neve.service.recover import INTERRUPTED_EXPIRY
@@ -145,6 +153,72 @@ def test_a_file_that_the_engine_still_reaches_stays(world, lake):
 
     assert "file:///lake/f3" not in lake.deleted_paths
     assert (outcome.figures_after["files_freed"], outcome.figures_after["files_spared"]) == (5, 1)
+
+
+def test_a_table_that_is_registered_twice_is_refused_by_the_dry_run_too(world, lake):
+    lake.registered_again = TableRef("other", ("db2",), "twin")
+
+    for do in (plan_operation, run_operation):
+        with pytest.raises(JobRefused, match=r"registered as other\.db2\.twin, too"):
+            do(world, TABLE, OPERATION)
+    assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
+
+
+def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(world, lake):
+    lake.reached_elsewhere = {"file:///lake/f3": TABLE.sibling("copy")}
+
+    plan = plan_operation(world, TABLE, OPERATION)
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert "file:///lake/f3" not in [file.path for file in plan.step.freed]
+    assert plan.step.notes == ("1 files stay, because table lake.db.copy reaches them.",)
+    assert sorted(lake.deleted_paths) == sorted(set(FREED) - {"file:///lake/f3"})
+    assert outcome.figures_after["files_freed"] == 5
+
+
+def test_a_table_that_takes_a_file_after_the_plan_keeps_it(world, lake):
+    def take():
+        lake.reached_elsewhere = {"file:///lake/f3": TABLE.sibling("copy")}
+
+    lake.metadata.after_commit = take
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert "file:///lake/f3" not in lake.deleted_paths
+    assert outcome.reason.endswith("1 files are reached again, or by other tables, and stay.")
+
+
+def test_every_table_is_asked_anew_right_before_files_are_deleted(world, lake):
+    asked, needed = [], lake.needed
+
+    def watch(table, paths, reached=(), *, recheck=False):
+        asked.append((recheck, len(lake.facts.snapshots), len(lake.deleted_paths)))
+        return needed(table, paths, reached, recheck=recheck)
+
+    lake.needed = watch
+    run_operation(world, TABLE, OPERATION)
+
+    assert asked == [(False, 6, 0), (False, 3, 0), (True, 3, 0)]
+
+
+def test_a_table_elsewhere_that_cannot_be_read_stops_the_plan(world, lake):
+    lake.needed = unreadable
+
+    with pytest.raises(TableUnreadable, match="broken"):
+        plan_operation(world, TABLE, OPERATION)
+
+
+def test_a_table_elsewhere_that_breaks_after_the_commit_keeps_all_files(world, lake):
+    lake.metadata.after_commit = lambda: setattr(lake, "needed", unreadable)
+
+    outcome = run_operation(world, TABLE, OPERATION)
+
+    assert (outcome.status, ids(lake), lake.deleted_paths) == (Status.SUCCEEDED, [2, 5, 6], [])
+    assert "broken" in outcome.reason
+
+
+def unreadable(*_, **__):
+    raise TableUnreadable("The metadata of table lake.db.broken cannot be read.")
 
 
 def test_a_file_that_is_committed_again_meanwhile_stays(world, lake):

@@ -101,6 +101,44 @@ def test_an_entry_that_is_reachable_now_leaves_the_list(world, lake, due, view):
     assert lake.deleted_paths == []
 
 
+def test_what_another_table_reaches_is_kept_and_the_report_names_it(world, lake):
+    other = TABLE.sibling("landing")
+    lake.reached_elsewhere[lake.orphan] = other
+    report = find_orphans(world, TABLE, RULES)
+    assert (report.orphans, report.found.files) == ((), 0)
+    assert report.kept[Keep.REFERENCED].files == 1
+    assert report.referenced_by == (other,)
+    sweep_orphans(world, TABLE, RULES)
+    assert entries(world) == []
+
+
+def test_an_entry_that_another_table_reaches_now_leaves_the_list(world, lake, due):
+    lake.reached_elsewhere[due] = TABLE.sibling("landing")
+    change_orphans(world, TABLE, RULES, purge=True)
+    assert entries(world) == [(due, QuarantineState.RELEASED, "Another table reaches it.")]
+    assert lake.deleted_paths == []
+
+
+def test_other_tables_are_asked_anew_right_before_a_file_is_deleted(world, lake, due):
+    needed = lake.needed
+
+    def reach_late(table, paths, reached=(), *, recheck=False):
+        return dict.fromkeys(paths, TABLE.sibling("late")) if recheck else needed(table, paths)
+
+    lake.needed = reach_late
+    change_orphans(world, TABLE, RULES, purge=True)
+    assert lake.deleted_paths == []
+    assert [state for _, state, _ in entries(world)] == [QuarantineState.RELEASED]
+
+
+def test_what_the_table_reaches_by_another_name_is_kept(world, lake):
+    lake.needed = lambda table, paths, reached=(), *, recheck=False: dict.fromkeys(paths, TABLE)
+    report = find_orphans(world, TABLE, RULES)
+    assert report.orphans == ()
+    assert report.kept[Keep.REACHABLE].files == 10
+    assert report.referenced_by == ()
+
+
 def test_an_entry_that_changed_leaves_the_list(world, lake, due):
     lake.files[due] = replace(lake.files[due], size_bytes=11)
     change_orphans(world, TABLE, RULES, purge=True)

@@ -75,7 +75,7 @@ def overlap_refusal(
 ) -> str | None:
     """A location that another table's location is equal to, or lies around, is not swept."""
     for other in others:
-        for theirs in locations_of(other):
+        for theirs in (*locations_of(other), *other.aliases):
             if any(is_within(root, theirs) for root in roots):
                 return f"Table {home.table} lies in {theirs}, which is table {other.table}'s, too."
     return None
@@ -87,7 +87,7 @@ def foreign_locations(roots: Sequence[str], others: Iterable[TableHome]) -> tupl
         dict.fromkeys(
             theirs
             for other in others
-            for theirs in locations_of(other)
+            for theirs in (*locations_of(other), *other.aliases)
             if any(is_within(theirs, root) for root in roots)
         )
     )
@@ -212,6 +212,8 @@ def why_released(entry: QuarantineEntry, found: ListedFile | None, keep: Keep | 
         return "It is no longer there."
     if keep in (Keep.REACHABLE, Keep.REACHABLE_IN_ENGINE):
         return "It is reachable now."
+    if keep is Keep.REFERENCED:
+        return "Another table reaches it."
     if not is_unchanged(entry.orphan, found):
         return "It has changed since it was marked."
     return None

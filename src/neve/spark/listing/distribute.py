@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pyspark.sql import DataFrame, SparkSession
 
 from neve.model.orphans import ListedFile, Listing
-from neve.planning.locations import path_of, store_of
+from neve.planning.locations import comparable_path, store_of
 from neve.planning.operations.remove_orphan_files import why_kept
 from neve.spark.listing.folders import Folder, lister_for
 from neve.spark.rewrite.storage import Storage
@@ -28,7 +28,9 @@ Row = tuple[bytes, str, str, int, int | None, str | None, str | None]
 
 def key_of(path: str) -> bytes:
     """A path in one spelling, as 16 bytes. Two files of one key would both be kept."""
-    return blake2b(path_of(path).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    return blake2b(
+        comparable_path(path).encode("utf-8", "surrogateescape"), digest_size=16
+    ).digest()
 
 
 def list_few(folders: Sequence[Folder], listing: Listing, storage: Storage) -> list[Row] | None:

@@ -1,0 +1,129 @@
+"""What a location resolves to: the one answer to whether two names mean one file.
+
+A location has keys: its text in one spelling and, for a local file, the real path behind links of
+folders and of the file itself, and the number under which the file system keeps it. Two locations
+that share a key may be one file, and neither is deleted for the other's sake. A client may read
+percent signs and `..` in more than one way, so every reading counts.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from neve.planning.locations import bare_path, scheme_of, text_key, unescaped
+
+FILE = "file:"
+#: Names that mean what they say: nothing in them is escaped, composed or a step elsewhere.
+PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._=+@,~ -]+", re.ASCII)
+
+
+class Resolver:
+    """Resolves many locations; folders are looked at once, so keep one only for one reading."""
+
+    def __init__(self) -> None:
+        self._text: dict[str, str] = {}
+        self._local: dict[str, tuple[str, ...] | None] = {}
+
+    def keys(self, location: str) -> set[int]:
+        """Numbers of 64 bits. Where two locations share one, they may be one file."""
+        keys = {hash(self._text_key(location))}
+        for path in self._local_paths(location):
+            keys.add(hash(self._text_key(f"file:{path}")))
+            try:
+                found = os.lstat(path)
+                if stat.S_ISLNK(found.st_mode):
+                    keys.add(hash(text_key(f"file:{_real(path)}")))
+                    found = os.stat(path)
+            except (OSError, ValueError):
+                # No file is there by this name; the name itself counts all the same.
+                continue
+            keys.add(hash((found.st_dev, found.st_ino)))
+        return keys
+
+    def real_names(self, location: str) -> set[str]:
+        """Other names of a local file, by the real folders behind its own; none for most."""
+        paths = self._local_paths(location)
+        return {f"file:{path}" for path in paths if path != bare_path(location)}
+
+    def _text_key(self, location: str) -> str:
+        """The key of the text; files share folders, which are spelled out once."""
+        folder, slash, name = location.rpartition("/")
+        if not slash or not folder or not PLAIN_NAME.fullmatch(name):
+            return text_key(location)
+        if folder not in self._text:
+            self._text[folder] = text_key(f"{folder}/x").removesuffix("x")
+        return self._text[folder] + name.casefold()
+
+    def _local_paths(self, location: str) -> list[str]:
+        """Real paths that the location may mean on this machine, its last part not followed."""
+        folder, _, name = location.rpartition("/")
+        if folder not in self._local:
+            self._local[folder] = _real_folders(folder)
+        folders = self._local[folder]
+        if folders is None:
+            return []
+        if PLAIN_NAME.fullmatch(name):
+            return [posixpath.join(folder, name) for folder in folders]
+        names = {name, unescaped(name)}
+        joined = {posixpath.join(folder, name) for folder in folders for name in names}
+        return sorted(joined | {_real(path) for path in _readings(location)})
+
+
+def _real_folders(folder: str) -> tuple[str, ...] | None:
+    """The folders that a folder's name may mean; None where it is not of this machine."""
+    if scheme_of(f"{folder}/") != "file":
+        return None
+    return tuple(sorted({_real(path) for path in _readings(f"{folder}/")}))
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        # A name that no file system takes.
+        return posixpath.normpath(path)
+
+
+def _readings(location: str) -> Iterator[str]:
+    """The local path as it is written and without escapes, each also with `..` taken as text."""
+    written = [bare_path(location)]
+    if location[: len(FILE)].lower() == FILE:
+        # In `file://a/b`, some clients take the host for a folder.
+        written.append("/" + location[len(FILE) :].lstrip("/"))
+    decoded = ["/" + unescaped(path).lstrip("/") for path in written]
+    for path in dict.fromkeys([*written, *decoded]):
+        yield path
+        if "/.." in path:
+            yield posixpath.normpath(path)
+
+
+class Sought:
+    """Files that may be deleted, to be found again by whatever name others have for them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._resolver = Resolver()
+        self._paths: dict[int, list[str]] = defaultdict(list)
+        for path in paths:
+            for key in self._resolver.keys(path):
+                self._paths[key].append(path)
+
+    @property
+    def keys(self) -> Iterable[int]:
+        return self._paths.keys()
+
+    def of_key(self, key: int) -> list[str]:
+        return self._paths.get(key, [])
+
+    def named_by(self, reached: Iterable[str]) -> set[str]:
+        """Those that one of the reached paths means."""
+        if not self._paths:
+            return set()
+        keys, paths = self._resolver.keys, self._paths
+        return {
+            path for name in reached for key in keys(name) if key in paths for path in paths[key]
+        }

@@ -1,0 +1,300 @@
+"""What other tables need, asked over all catalogs, on real tables; others read them at the end."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from neve.catalog import references
+from neve.catalog.connect import Catalogs
+from neve.catalog.surveyor import CatalogSurveyor
+from neve.model.errors import CatalogError, TableNotFound, TableUnreadable
+from neve.model.table import TableRef
+from neve.testing.facts import NOW, TABLE
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
+
+SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
+WHY = r"No file is deleted before it is known which tables need it\."
+
+
+@pytest.fixture
+def table(lake):
+    return lake.create("db.events", SCHEMA)
+
+
+@pytest.fixture
+def second(tmp_path):
+    """Another catalog with its own database and warehouse."""
+    made = LocalLake(tmp_path / "second", name="second")
+    made.catalog.create_namespace("db")
+    return made
+
+
+@pytest.fixture
+def catalogs(lake, second):
+    return Catalogs({lake.name: lake.properties, second.name: second.properties})
+
+
+@pytest.fixture
+def surveyor(catalogs):
+    return CatalogSurveyor(catalogs, lambda: NOW)
+
+
+def local(url):
+    return Path(url.removeprefix("file://"))
+
+
+def put(table, name):
+    """A real Parquet file in the table's folder."""
+    path = local(table.location()) / "data" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int64())}), path)
+    return f"file://{path}"
+
+
+@pytest.mark.parametrize("name", ["db.twin", "db2.twin", "db.deep.twin"])
+def test_a_twin_is_known_in_whatever_namespace(lake, table, surveyor, name):
+    uuid = str(table.metadata.table_uuid)
+    assert surveyor.twin(TABLE, uuid) is None
+
+    lake.catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
+    lake.catalog.register_table(name, table.metadata_location)
+
+    twin = surveyor.twin(TABLE, uuid, recheck=True)
+    assert str(twin) == f"lake.{name}"
+    assert surveyor.twin(twin, uuid) == TABLE
+
+
+def test_a_twin_is_known_in_another_catalog(second, table, surveyor):
+    second.catalog.register_table("db.events", table.metadata_location)
+
+    assert str(surveyor.twin(TABLE, str(table.metadata.table_uuid))) == "second.db.events"
+
+
+def test_a_name_in_another_case_is_the_table_itself_only_where_one_is_listed(lake, table, surveyor):
+    uuid = str(table.metadata.table_uuid)
+    shouted = TABLE.sibling("EVENTS")
+    assert surveyor.twin(shouted, uuid) is None
+
+    lake.catalog.register_table("db.Events", table.metadata_location)
+
+    # Two entries are listed, so that neither can be told to be the same.
+    assert surveyor.twin(shouted, uuid, recheck=True) is not None
+    assert surveyor.twin(TABLE, uuid) == TABLE.sibling("Events")
+
+
+def test_a_catalog_that_is_configured_twice_shows_each_table_once():
+    rest = {"type": "rest", "uri": "http://127.0.0.1:1", "warehouse": "w"}
+    catalogs = Catalogs(
+        {
+            "a": {**rest, "token": "x"},
+            "b": rest,
+            "c": {**rest, "warehouse": "v"},
+            "d": {"type": "sql", "uri": "sqlite:///x"},
+            "e": {"type": "sql", "uri": "sqlite:///x"},
+        }
+    )
+    assert catalogs.are_same("a", "b")
+    assert not catalogs.are_same("a", "c")
+    # Its own name is part of what a SQL catalog stores.
+    assert not catalogs.are_same("d", "e")
+
+
+def test_files_that_other_tables_reach_are_needed_wherever_those_lie(lake, second, table, surveyor):
+    """`add_files`, a snapshot of a table, a shared landing folder: the other lies elsewhere."""
+    names = ("own", "near", "far", "old", "free")
+    files = {name: put(table, f"{name}.parquet") for name in names}
+    lake.commit(table, Manifest([FileEntry(files["own"])]))
+    near = lake.create("db2.near", SCHEMA)
+    lake.commit(near, Manifest([FileEntry(files["near"]), FileEntry(files["old"])]))
+    lake.commit(near, Manifest([FileEntry(files["near"])]), keeps=False)
+    far = second.create("db.far", SCHEMA)
+    second.commit(far, Manifest([FileEntry(files["far"].replace("/data/", "/data//./"))]))
+
+    needed = surveyor.needed(TABLE, list(files.values()))
+
+    assert {path: str(other) for path, other in needed.items()} == {
+        files["near"]: "lake.db2.near",
+        files["old"]: "lake.db2.near",
+        files["far"]: "second.db.far",
+    }
+    for path in set(files.values()) - {*needed, files["own"]}:
+        local(path).unlink()
+    for name in ("near", "far", "old"):
+        rows = duckdb.sql(f"SELECT count(*) FROM '{local(files[name])}'").fetchall()
+        assert rows == [(2,)]
+
+
+def test_what_the_table_reaches_by_another_name_is_needed(table, surveyor, tmp_path):
+    path = put(table, "f.parquet")
+    (tmp_path / "link").symlink_to(local(table.location()) / "data")
+
+    assert surveyor.needed(TABLE, [path], [f"file:{tmp_path}/link/f.parquet"]) == {path: TABLE}
+    assert surveyor.needed(TABLE, [path], [f"file:{tmp_path}/link/g.parquet"]) == {}
+
+
+def test_metadata_manifests_and_lists_of_others_are_needed(lake, table, surveyor):
+    other = lake.create("db2.other", SCHEMA)
+    first = other.metadata_location
+    lake.commit(other, Manifest([FileEntry("s3://b/f")]))
+    snapshot = other.current_snapshot()
+    paths = [first, other.metadata_location, snapshot.manifest_list]
+    paths += [manifest.manifest_path for manifest in snapshot.manifests(other.io)]
+
+    assert surveyor.needed(TABLE, [*paths, "s3a://b/f", "s3://b/g"]).keys() == {
+        *paths,
+        "s3a://b/f",
+    }
+
+
+def test_what_was_added_since_is_seen_before_files_are_deleted(lake, table, surveyor):
+    path = put(table, "f.parquet")
+    other = lake.create("db2.other", SCHEMA)
+    lake.commit(other, Manifest([FileEntry("s3://b/f")]))
+    assert surveyor.needed(TABLE, [path]) == {}
+
+    lake.commit(other, Manifest([FileEntry(path)]))
+    third = lake.create("db3.third", SCHEMA)
+    lake.commit(third, Manifest([FileEntry("s3://b/late")]))
+
+    assert surveyor.needed(TABLE, [path, "s3://b/late"], recheck=True).keys() == {
+        path,
+        "s3://b/late",
+    }
+    lake.commit(other, keeps=False)
+    other.maintenance.expire_snapshots().by_ids([1, 2]).commit()
+    lake.catalog.drop_table("db3.third")
+    assert surveyor.needed(TABLE, [path, "s3://b/late"], recheck=True) == {}
+
+
+def test_a_table_made_anew_in_the_same_place_is_read_anew(lake, table, surveyor):
+    """Its manifests may have the names that those of the dropped one had."""
+    for number in range(2):
+        other = lake.create("db2.other", SCHEMA)
+        lake._numbers = iter(range(100, 200))
+        lake.commit(other, Manifest([FileEntry(f"s3://b/{number}")]))
+        found = surveyor.needed(TABLE, ["s3://b/0", "s3://b/1"], recheck=True)
+        assert found.keys() == {f"s3://b/{number}"}
+        lake.catalog.drop_table("db2.other")
+
+
+def test_manifests_are_read_once_however_often_is_asked(lake, table, surveyor, monkeypatch):
+    reads = []
+    read = references.files_of_manifest
+    monkeypatch.setattr(
+        references, "files_of_manifest", lambda io, path: reads.append(path) or read(io, path)
+    )
+    others = [lake.create(f"db2.t{number}", SCHEMA) for number in range(3)]
+    for other in others:
+        lake.commit(other, Manifest([FileEntry(f"s3://b/{other.name()[-1]}")]))
+    surveyor.needed(TABLE, ["s3://b/x"], recheck=True)
+    surveyor.needed(TABLE, ["s3://b/y"], recheck=True)
+    assert len(reads) == 3
+    lake.commit(others[0], Manifest([FileEntry("s3://b/new")]))
+    assert surveyor.needed(TABLE, ["s3://b/new"], recheck=True)
+    assert len(reads) == 4
+
+
+@pytest.mark.parametrize("apart", [0, 1, 32])
+def test_answers_are_the_same_however_many_tables_are_sorted_together(
+    lake, table, surveyor, monkeypatch, apart
+):
+    monkeypatch.setattr(references, "MAX_APART", apart)
+    for number in range(4):
+        other = lake.create(f"db2.t{number}", SCHEMA)
+        lake.commit(other, Manifest([FileEntry("s3://b/all"), FileEntry(f"s3://b/{number}")]))
+        found = surveyor.needed(TABLE, ["s3://b/all", f"s3://b/{number}", "s3://b/x"], recheck=True)
+        assert found.keys() == {"s3://b/all", f"s3://b/{number}"}
+        own = surveyor.needed(TABLE.sibling("none"), ["s3://b/x", other.metadata_location])
+        assert own.keys() == {other.metadata_location}
+
+
+def test_a_table_does_not_need_its_own_files_for_another(lake, table, surveyor):
+    lake.commit(table, Manifest([FileEntry("s3://b/own")]))
+    other = lake.create("db2.other", SCHEMA)
+    lake.commit(other, Manifest([FileEntry("s3://b/theirs")]))
+    ref = TableRef("lake", ("db2",), "other")
+    assert surveyor.needed(ref, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/own": TABLE}
+    assert surveyor.needed(TABLE, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/theirs": ref}
+
+
+@pytest.mark.parametrize("part", ["metadata", "list", "manifest"])
+def test_a_table_that_cannot_be_read_stops_it_and_is_named(lake, table, surveyor, part):
+    other = lake.create("db2.broken", SCHEMA)
+    lake.commit(other, Manifest([FileEntry("s3://b/f")]))
+    snapshot = other.current_snapshot()
+    [listed] = snapshot.manifests(other.io)
+    paths = {
+        "metadata": other.metadata_location,
+        "list": snapshot.manifest_list,
+        "manifest": listed.manifest_path,
+    }
+    local(paths[part]).unlink()
+
+    with pytest.raises(TableUnreadable, match=rf"{WHY} .*lake\.db2\.broken"):
+        surveyor.needed(TABLE, ["s3://b/x"])
+    # Where nothing would be deleted, nobody is asked.
+    assert surveyor.needed(TABLE, []) == {}
+
+
+def test_a_catalog_that_does_not_answer_stops_it_and_is_named(second, table, surveyor):
+    (second.folder / "catalog.db").unlink()
+
+    with pytest.raises(CatalogError, match=rf"{WHY} Catalog second"):
+        surveyor.needed(TABLE, ["s3://b/x"])
+    with pytest.raises(CatalogError, match=rf"{WHY} Catalog second"):
+        surveyor.twin(TABLE, "u")
+
+
+def test_a_table_that_is_dropped_while_tables_are_read_is_no_trouble(lake, table, catalogs):
+    lake.create("db2.short", SCHEMA)
+    surveyor, load = CatalogSurveyor(catalogs, lambda: NOW), catalogs.load
+
+    def drop_first(ref):
+        if ref.name == "short":
+            lake.catalog.drop_table("db2.short")
+        return load(ref)
+
+    catalogs.load = drop_first
+    assert surveyor.needed(TABLE, ["s3://b/x"]) == {}
+
+
+def test_what_is_listed_and_is_no_iceberg_table_stops_it_and_is_named(lake, table, catalogs):
+    surveyor, listed = CatalogSurveyor(catalogs, lambda: NOW), catalogs.tables
+    catalogs.tables = lambda pattern: [*listed(pattern), TABLE.sibling("hive")]
+
+    with pytest.raises(TableNotFound, match=rf"{WHY} Table lake\.db\.hive") as caught:
+        surveyor.needed(TABLE, ["s3://b/x"])
+    assert "no Iceberg table" in caught.value.next_step
+
+
+def test_many_may_ask_at_once(lake, table, surveyor):
+    for number in range(6):
+        other = lake.create(f"db2.t{number}", SCHEMA)
+        lake.commit(other, Manifest([FileEntry(f"s3://b/{number}")]))
+    start = threading.Barrier(4)
+
+    def ask(number):
+        start.wait()
+        return surveyor.needed(TABLE, [f"s3://b/{number}", "s3://b/x"], recheck=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(4)))
+    assert [set(item) for item in found] == [{f"s3://b/{number}"} for number in range(4)]
+
+
+def test_homes_behind_links_are_known_by_their_real_folders_too(lake, table, surveyor, tmp_path):
+    (tmp_path / "far").symlink_to(local(table.location()))
+    local(table.location()).mkdir(parents=True, exist_ok=True)
+    place = f"file:{tmp_path}/far/sub"
+    lake.create("db2.other", SCHEMA, properties={"write.data.path": place})
+    [home] = [home for home in surveyor.homes() if home.table.name == "other"]
+    assert home.aliases == (f"file:{local(table.location())}/sub",)
