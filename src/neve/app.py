@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.maintenance_log import CatalogLog
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import ConfigError
 from neve.service.maintain import Maintenance
@@ -64,6 +65,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
         surveyor=CatalogSurveyor(catalogs, utc_now),
         make_engine=lambda: app.spark,
         store=store,
+        log=CatalogLog(catalogs, lambda outcomes: app.spark.append_log(outcomes)),
         clock=utc_now,
         say=say,
         policy=settings.compaction.policy(),

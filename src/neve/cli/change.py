@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from neve.app import App
+from neve.catalog.connect import Found
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -91,10 +92,11 @@ def plan(
     printer = Output(output)
     with application(printer, config) as app:
         policy, request = _policy(app, target_size), _request(strategy, sort_by, max_cost, engine)
-        tables = matching_tables(app, patterns)
+        found = matching_tables(app, patterns)
         plans, troubles = one_by_one(
-            tables,
+            found.tables,
             lambda table: app.maintenance.plan(table, request, where=where, policy=policy),
+            found.troubles.values(),
         )
         if out is not None:
             write_plan_file(out, plans)
@@ -103,13 +105,19 @@ def plan(
     exit_after(printer, troubles, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
-def matching_tables(app: App, patterns: list[str]) -> list[TableRef]:
-    found = {table: None for pattern in patterns for table in user_tables(app, pattern)}
-    if not found:
+def matching_tables(app: App, patterns: list[str]) -> Found:
+    """Tables that any of the patterns is for, each once, and catalogs that did not answer."""
+    tables: dict[TableRef, None] = {}
+    troubles: dict[str, NeveError] = {}
+    for pattern in patterns:
+        found = user_tables(app, pattern)
+        tables |= dict.fromkeys(found.tables)
+        troubles |= found.troubles
+    if not tables and not troubles:
         raise InputError(
             f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
         )
-    return list(found)
+    return Found(list(tables), troubles)
 
 
 def apply(

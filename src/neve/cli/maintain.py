@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -19,11 +19,12 @@ from neve.cli.context import (
     OutputOption,
     application,
     errors_explained,
+    exit_after,
 )
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
-from neve.model.errors import InputError
+from neve.model.errors import InputError, NeveError
 from neve.model.facts import TableFacts
 from neve.model.maintenance import TableReport
 from neve.model.policies import EffectivePolicy
@@ -73,12 +74,15 @@ def maintain(
             )
         sys.exit(EXIT_OK if good else EXIT_ERROR)
     with application(printer, config) as app:
-        tables = matching_tables(app, patterns or ["*"])
+        found = matching_tables(app, patterns or ["*"])
         reports = maintain_tables(
-            app.maintenance, tables, _request(app, dry_run=dry_run, apply=apply, due=due, now=now)
+            app.maintenance,
+            found.tables,
+            _request(app, dry_run=dry_run, apply=apply, due=due, now=now),
         )
-    printer.result(_document(reports), lambda: _render(reports))
-    sys.exit(EXIT_OK if all(report.is_good for report in reports) else EXIT_ERROR)
+    printer.result(_document(reports, found.troubles), lambda: _render(reports))
+    is_good = all(report.is_good for report in reports)
+    exit_after(printer, list(found.troubles.values()), EXIT_OK if is_good else EXIT_ERROR)
 
 
 def _request(app: App, *, dry_run: bool, apply: bool, due: bool, now: bool) -> FleetRequest:
@@ -106,8 +110,16 @@ def _request(app: App, *, dry_run: bool, apply: bool, due: bool, now: bool) -> F
     )
 
 
-def _document(reports: Sequence[TableReport]) -> dict[str, Any]:
-    return {"engine": "spark", "tables": [to_document(report) for report in reports]}
+def _document(reports: Sequence[TableReport], troubles: Mapping[str, NeveError]) -> dict[str, Any]:
+    """Every table's report, and every catalog whose tables could not be listed."""
+    return {
+        "engine": "spark",
+        "tables": [to_document(report) for report in reports],
+        "catalog_problems": [
+            {"catalog": name, "problem": why.message, "next_step": why.next_step}
+            for name, why in troubles.items()
+        ],
+    }
 
 
 def _render(reports: Sequence[TableReport]) -> RenderableType:

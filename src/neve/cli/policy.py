@@ -13,6 +13,7 @@ import typer
 import yaml
 
 from neve.app import App
+from neve.catalog.connect import Found
 from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
@@ -126,8 +127,12 @@ def list_policies(
     out = Output(output)
     with application(out, config) as app:
         book = app.settings.policy_book(app.catalogs.default)
-        tables = user_tables(app, "*") if book.rules else []
-        found, troubles = one_by_one(tables, lambda ref: (ref, table_properties(app, ref)))
+        listed = user_tables(app, "*") if book.rules else Found([])
+        found, troubles = one_by_one(
+            listed.tables,
+            lambda ref: (ref, table_properties(app, ref)),
+            listed.troubles.values(),
+        )
         matched = {
             rule.name: [
                 ref

@@ -17,6 +17,7 @@ NeveError
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
+│   ├── EngineDied             the engine's process ended; the table tells how far it came
 │   └── ProofFailed            what was written is not what was there
 └── ParquetError               a Parquet file cannot be worked on
     ├── ParquetCorrupt         its bytes contradict the format
@@ -106,6 +107,10 @@ class CommitConflict(ExecutionError):
 
 class CommitUnknown(ExecutionError):
     """The answer to the commit was lost; the snapshot log decides."""
+
+
+class EngineDied(ExecutionError):
+    """The engine's process ended while it worked."""
 
 
 class ProofFailed(ExecutionError):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from neve.model.errors import CommitUnknown, ExecutionError, NeveError, PlanStale
+from neve.model.errors import CommitUnknown, EngineDied, ExecutionError, NeveError, PlanStale
 from neve.model.facts import (
     ENGINE_PROPERTY,
     EPOCH_PROPERTY,
@@ -29,12 +29,12 @@ from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change
 from neve.service.copy import CopyRun, run_copy
 from neve.service.lease import HeldLease, hold_table
-from neve.service.recover import settle_unfinished
+from neve.service.recover import UNDO_TAG_PREFIX as UNDO_TAG_PREFIX
+from neve.service.recover import settle_after, settle_unfinished
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
 
 OPERATION = "rewrite_data_files"
-UNDO_TAG_PREFIX = "neve-undo-"
 #: Engines by which an output file can be made; those without work are shown as zero.
 ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
 
@@ -87,8 +87,7 @@ def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
         try:
             outcome = _execute(run) if plan.steps else _nothing(run)
         except NeveError as error:
-            # A commit may have landed before the error: reading the table will tell.
-            world.store.settle(job_id, JobState.UNKNOWN, error.message)
+            settle_after(world, plan.table, job_id, error)
             raise
         if log:
             outcome = record_in_log(world, outcome)
@@ -147,9 +146,9 @@ def _after_failure(
     if failure is None:
         return Status.SUCCEEDED, []
     landed = any(s.summary.get(STEP_PROPERTY) == str(failure.step) for s in ours)
+    if landed and isinstance(failure.error, CommitUnknown | EngineDied):
+        return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
     if isinstance(failure.error, CommitUnknown):
-        if landed:
-            return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
         return Status.UNKNOWN, [failure.error.message]
     return Status.FAILED, [failure.error.message, "What was committed before stays."]
 
@@ -216,6 +215,9 @@ def _without_commit(run: Run, after: TableFacts, tag: str, failure: StepFailure 
     if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.error.message, after=after)
+    if failure is not None and isinstance(failure.error, EngineDied):
+        # A process that is gone commits nothing more. Its tag ends by itself.
+        return _outcome(run, Status.FAILED, failure.error.message, after=after)
     try:
         run.world.engine.remove_tag(run.plan.table, tag)
     except ExecutionError as error:
@@ -324,7 +326,7 @@ def _stats(
 def record_in_log(world: World, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
-        world.engine.write_log([outcome])
+        world.log.write([outcome])
     except NeveError as error:
         return replace(
             outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"

@@ -20,7 +20,7 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
-from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+from neve.service.ports import Clock, Engine, JobStore, MaintenanceLog, Reporter, Surveyor
 
 #: Times that a compaction is planned in all, where writers take its files.
 MAX_ATTEMPTS = 3
@@ -33,6 +33,7 @@ class Maintenance:
     surveyor: Surveyor
     make_engine: Callable[[], Engine]
     store: JobStore
+    log: MaintenanceLog
     clock: Clock
     say: Reporter
     policy: Policy

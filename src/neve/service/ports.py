@@ -157,8 +157,6 @@ class Engine(Protocol):
         """Delete files through the table's own storage. What is left is found by looking."""
         ...
 
-    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]: ...
-
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
         """Of the paths, those that the engine's own reading of the table does not reach."""
         ...
@@ -176,6 +174,14 @@ class Engine(Protocol):
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         """Of the paths, the files that are there now."""
+        ...
+
+
+class MaintenanceLog(Protocol):
+    """Tells the readers of a lakehouse what was done, in a table beside their own."""
+
+    def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        """Append a row about each outcome; returns the logs that were written to."""
         ...
 
 

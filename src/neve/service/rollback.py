@@ -6,13 +6,21 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from neve.model.errors import ExecutionError, InputError, JobRefused, NeveError
+from neve.model.errors import (
+    CommitUnknown,
+    EngineDied,
+    ExecutionError,
+    InputError,
+    JobRefused,
+    NeveError,
+)
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.apply import UNDO_TAG_PREFIX, record_in_log
 from neve.service.lease import hold_table
+from neve.service.recover import settle_unfinished
 from neve.service.world import World
 
 OPERATION = "rollback"
@@ -36,6 +44,7 @@ def roll_back(
     with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
         started_at = world.clock()
         before = world.surveyor.survey(table)
+        settle_unfinished(world, before)
         try:
             snapshot = find_target(before, target)
             held.enter(JobState.COMMITTING)
@@ -47,15 +56,26 @@ def roll_back(
                 max_age_ms=undo_window_seconds * 1000,
             )
             held.check()
-            world.engine.roll_back(table, snapshot.snapshot_id)
+            failure = _go(world, table, snapshot)
         except NeveError as error:
             world.store.settle(job_id, JobState.FAILED, error.message)
             raise
         after = world.surveyor.survey(table)
+        if failure is not None and after.snapshot_id != snapshot.snapshot_id:
+            raise failure
         outcome = _outcome(world, job_id, started_at, before, after, snapshot)
         outcome = record_in_log(world, outcome)
         world.store.finish(held.lease, outcome)
     return outcome
+
+
+def _go(world: World, table: TableRef, snapshot: SnapshotFacts) -> ExecutionError | None:
+    """Make the snapshot current; where no answer came, the table tells whether it is."""
+    try:
+        world.engine.roll_back(table, snapshot.snapshot_id)
+    except (CommitUnknown, EngineDied) as error:
+        return error
+    return None
 
 
 def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:

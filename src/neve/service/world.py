@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from neve.planning.cost import CostModel
-from neve.service.ports import Clock, Engine, JobStore, Reporter, Surveyor
+from neve.service.ports import Clock, Engine, JobStore, MaintenanceLog, Reporter, Surveyor
 
 
 class World(Protocol):
@@ -17,6 +17,8 @@ class World(Protocol):
     def engine(self) -> Engine: ...
     @property
     def store(self) -> JobStore: ...
+    @property
+    def log(self) -> MaintenanceLog: ...
     @property
     def clock(self) -> Clock: ...
     @property

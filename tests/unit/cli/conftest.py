@@ -91,7 +91,6 @@ class LocalEngine:
 
     def __init__(self, lake):
         self._lake = lake
-        self.log = []
 
     def _load(self, table):
         return self._lake.catalog.load_table((*table.namespace, table.name))
@@ -138,8 +137,16 @@ class LocalEngine:
     def roll_back(self, table, snapshot_id):
         self._load(table).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
 
-    def write_log(self, outcomes):
-        self.log += outcomes
+
+@pytest.fixture
+def logged(lake):
+    """A column of the maintenance log, oldest row first."""
+
+    def read(column):
+        rows = lake.catalog.load_table("db._maintenance_log").scan().to_arrow()
+        return rows.sort_by("executed_at")[column].to_pylist()
+
+    return read
 
 
 @pytest.fixture

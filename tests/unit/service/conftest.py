@@ -52,6 +52,7 @@ def world(lake, store, clock):
         surveyor=lake,
         make_engine=lambda: lake,
         store=store,
+        log=lake,
         clock=clock,
         say=SilentReporter(),
         policy=POLICY,

@@ -39,6 +39,7 @@ def maintenance(lake, store):
         surveyor=lake,
         make_engine=lambda: lake,
         store=store,
+        log=lake,
         clock=lambda: datetime.now(tz=UTC),
         say=SilentReporter(),
         policy=POLICY,

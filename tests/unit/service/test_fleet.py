@@ -41,7 +41,7 @@ class Lakes:
     def __getitem__(self, table):
         return self.members[table.name]
 
-    def write_log(self, outcomes):
+    def write(self, outcomes):
         self.logged.append(list(outcomes))
 
     def __getattr__(self, method):
@@ -59,6 +59,7 @@ def world(lakes, store, clock):
         surveyor=lakes,
         make_engine=lambda: lakes,
         store=store,
+        log=lakes,
         clock=clock,
         say=SilentReporter(),
         policy=None,
@@ -167,7 +168,7 @@ def test_a_log_that_cannot_be_written_is_said(world, lakes, monkeypatch):
     def fail(_outcomes):
         raise ExecutionError("no such namespace")
 
-    monkeypatch.setattr(lakes, "write_log", fail)
+    monkeypatch.setattr(lakes, "write", fail)
     report, *_ = maintain(world, lakes)
 
     assert report.log_problem == "no such namespace"
