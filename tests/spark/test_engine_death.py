@@ -25,6 +25,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 
+#: Every case starts one JVM or two.
+pytestmark = pytest.mark.timeout(900)
 #: A machine that is busy takes its time to start a JVM.
 PATIENCE_SECONDS = 240
 COMMAND = "from neve.cli.main import run; run()"

@@ -13,6 +13,7 @@ NeveError
 ├── JobRefused                 the job may not run now
 │   ├── PlanStale              the table moved on since the plan was made
 │   ├── TableBusy              another job holds the table
+│   ├── EngineNeeded           only an engine can tell, and looking starts none
 │   └── LeaseLost              this job lost its claim on the table and must not commit
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
@@ -91,6 +92,10 @@ class PlanStale(JobRefused):
 
 class TableBusy(JobRefused):
     """Another job is working on the table."""
+
+
+class EngineNeeded(JobRefused):
+    """Only an engine can tell, and looking starts none."""
 
 
 class LeaseLost(JobRefused):

@@ -276,8 +276,8 @@ class JobStore(Protocol):
         """Give a job that was left behind the state that the table shows."""
         ...
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        """Jobs of the table that were left without an end, and are not running now."""
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        """Jobs of the table, or of all, that were left without an end and are not running now."""
         ...
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:

@@ -120,12 +120,13 @@ class SqliteStore(Database):
                 (state, reason, job_id),
             )
 
-    def unfinished(self, table: TableRef) -> list[Job]:
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        name = None if table is None else str(table)
         return self._select(
-            "WHERE table_name = ? AND state NOT IN ('succeeded', 'failed', 'cancelled') AND NOT "
-            "EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
+            "WHERE (? IS NULL OR table_name = ?) "
+            "AND state NOT IN ('succeeded', 'failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
             f"AND claims.expires_at > {NOW}) ORDER BY created_at",
-            (str(table),),
+            (name, name),
         )
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:

@@ -74,13 +74,13 @@ class MemoryStore:
         job = self._jobs[job_id]
         self._jobs[job_id] = replace(job, state=state, reason=reason, updated_at=self._clock())
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        held = self._leases.get(table)
-        running = held.job_id if held and held.expires_at > self._clock() else None
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        now = self._clock()
+        running = {held.job_id for held in self._leases.values() if held.expires_at > now}
         return [
             job
             for job in self._jobs.values()
-            if job.table == table and not job.state.is_final and job.job_id != running
+            if table in (None, job.table) and not job.state.is_final and job.job_id not in running
         ]
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
