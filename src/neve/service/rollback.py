@@ -20,7 +20,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.apply import UNDO_TAG_PREFIX, record_in_log
 from neve.service.lease import hold_table
-from neve.service.recover import settle_unfinished
+from neve.service.recover import settle_after, settle_unfinished
 from neve.service.world import World
 
 OPERATION = "rollback"
@@ -62,6 +62,7 @@ def roll_back(
             raise
         after = world.surveyor.survey(table)
         if failure is not None and after.snapshot_id != snapshot.snapshot_id:
+            settle_after(world, table, job_id, failure)
             raise failure
         outcome = _outcome(world, job_id, started_at, before, after, snapshot)
         outcome = record_in_log(world, outcome)

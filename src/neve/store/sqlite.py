@@ -124,7 +124,8 @@ class SqliteStore(Database):
         name = None if table is None else str(table)
         return self._select(
             "WHERE (? IS NULL OR table_name = ?) "
-            "AND state NOT IN ('succeeded', 'failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
+            "AND state NOT IN ('succeeded', 'failed', 'cancelled') "
+            "AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
             f"AND claims.expires_at > {NOW}) ORDER BY created_at",
             (name, name),
         )
