@@ -75,6 +75,17 @@ def test_a_compaction_for_programs(run_json, events, engine, logged):
     assert logged("dag_run_id") == [outcome["job_id"]]
 
 
+def test_a_compaction_without_work_is_logged_without_an_engine(
+    run_json, lake, events, logged, no_engine
+):
+    lake.create("db.quiet", events.schema())
+
+    outcome, code = run_json("compact", "db.quiet")
+
+    assert (code, outcome["status"]) == (0, "nothing_to_do")
+    assert logged("dag_run_id") == [outcome["job_id"]]
+
+
 def test_a_compaction_for_people_ends_with_how_to_undo_it(run, events, engine):
     result = run("compact", "db.events", *SPARK)
 
