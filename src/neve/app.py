@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.maintenance_log import CatalogLog
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
@@ -59,6 +60,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
         metadata=CatalogMetadataWriter(catalogs, utc_now),
         make_engine=engine,
         store=store,
+        log=CatalogLog(catalogs, lambda outcomes: engine().append_log(outcomes)),
         clock=utc_now,
         say=say,
         cost_model=settings.cost.model(),

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -38,6 +37,7 @@ from neve.model.sizes import parse_size
 from neve.planning.cost import CostModel
 from neve.planning.policies import general_settings
 from neve.planning.policy_documents import read_policies
+from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
 DEFAULT_CATALOG = "lake"
@@ -287,18 +287,14 @@ def load_settings(
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        values = parse_yaml(read_bounded(path))
+    except BadDocument as error:
+        raise ConfigError(
+            f"The configuration file {path} {error}.",
+            next_step="Check indentation, colons, quotes and aliases there.",
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The configuration file {path} cannot be read: {error}.") from error
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        raise ConfigError(
-            f"The configuration file {path} is not YAML{line}.",
-            next_step="Check indentation, colons and quotes there.",
-        ) from error
     if values is None:
         return {}
     if not isinstance(values, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
@@ -13,9 +14,10 @@ from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 from strictyaml import YAMLError  # type: ignore[import-untyped]
 
+from neve.catalog.ask import ask_each
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.errors import catalog_errors, first_line, table_errors
-from neve.model.errors import ConfigError
+from neve.model.errors import ConfigError, NeveError
 from neve.model.table import TableRef, parse_table_ref
 
 GLOB_CHARACTERS = "*?["
@@ -23,6 +25,9 @@ GLOB_CHARACTERS = "*?["
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
 #: What tells a catalog from another at the same address.
 IDENTITY = ("warehouse", "prefix", "ref", "glue.id", "glue.endpoint", "dynamodb.table-name")
+#: For opening a catalog, whatever its client does, and for listing all that is in it.
+OPENING_SECONDS = 60.0
+LISTING_SECONDS = 900.0
 SNAPSHOT_LOADING_MODE = "snapshot-loading-mode"
 
 
@@ -34,6 +39,16 @@ class ReadableCatalog(Protocol):
     def list_tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]: ...
 
     def load_table(self, identifier: tuple[str, ...]) -> Table: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Tables of those catalogs that answered, and the trouble with each that did not."""
+
+    tables: list[TableRef]
+    troubles: dict[str, NeveError] = field(default_factory=dict)
+    #: Catalogs that were asked.
+    asked: int = 0
 
 
 class Catalogs:
@@ -55,7 +70,8 @@ class Catalogs:
             raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
         self._open: dict[str, ReadableCatalog] = {}
         self._writable: dict[str, Catalog] = {}
-        self._opening = threading.RLock()
+        # One for each: a catalog that hangs must not keep the others closed.
+        self._opening = {name: threading.RLock() for name in self._properties}
 
     @property
     def names(self) -> list[str]:
@@ -75,7 +91,7 @@ class Catalogs:
 
     def catalog(self, name: str) -> ReadableCatalog:
         """The opened catalog, for reading."""
-        with self._opening:
+        with self._lock(name):
             if name not in self._open:
                 properties = pyiceberg_properties(self._properties[name])
                 with catalog_errors(name):
@@ -88,13 +104,25 @@ class Catalogs:
 
     def writable(self, name: str) -> Catalog:
         """The catalog as pyiceberg opens it, for commits: the embedded one above only reads."""
-        with self._opening:
+        with self._lock(name):
             if name not in self._writable:
-                properties = pyiceberg_properties(self._properties[name])
-                with catalog_errors(name):
-                    opened = load_catalog(name, **properties)
-                    self._writable[name] = _with_all_snapshots(_impatient(opened))
+                opened = ask_each([name], self._load_catalog, OPENING_SECONDS)[name]
+                if isinstance(opened, NeveError):
+                    raise opened
+                self._writable[name] = _with_all_snapshots(_impatient(opened))
             return self._writable[name]
+
+    def _load_catalog(self, name: str) -> Catalog:
+        with catalog_errors(name):
+            return load_catalog(name, **pyiceberg_properties(self._properties[name]))
+
+    def _lock(self, name: str) -> threading.RLock:
+        if name not in self._opening:
+            raise ConfigError(
+                f"There is no catalog named {name!r}.",
+                next_step="Add it under catalogs: in neve.yaml.",
+            )
+        return self._opening[name]
 
     def load(self, table: TableRef) -> Table:
         """The table as it is now."""
@@ -102,11 +130,28 @@ class Catalogs:
             return self.catalog(table.catalog).load_table((*table.namespace, table.name))
 
     def tables(self, pattern: str = "*") -> list[TableRef]:
-        """Tables whose full name, or name in the default catalog, matches the glob."""
+        """Tables whose full name, or name in the default catalog, matches the glob.
+
+        A catalog that does not answer is an error: whoever deletes must know of every table.
+        """
+        found = self.find(pattern)
+        for trouble in found.troubles.values():
+            raise trouble
+        return found.tables
+
+    def find(self, pattern: str = "*") -> Found:
+        """The same, where every catalog speaks for itself."""
         if not any(character in pattern for character in GLOB_CHARACTERS):
-            return [self.parse(pattern)]
-        found = [table for name in self._matching_catalogs(pattern) for table in self._list(name)]
-        return sorted(t for t in found if pattern == "*" or self._matches(t, pattern))
+            return Found([self.parse(pattern)])
+        names = self._matching_catalogs(pattern)
+        tables: list[TableRef] = []
+        troubles: dict[str, NeveError] = {}
+        for name, answer in ask_each(names, self._list, LISTING_SECONDS).items():
+            if isinstance(answer, NeveError):
+                troubles[name] = answer
+            else:
+                tables += [table for table in answer if self.matches(table, pattern)]
+        return Found(sorted(tables), troubles, len(names))
 
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""
@@ -141,7 +186,8 @@ class Catalogs:
             return [first]
         return self.names
 
-    def _matches(self, table: TableRef, pattern: str) -> bool:
+    def matches(self, table: TableRef, pattern: str) -> bool:
+        """Whether the glob is for the table."""
         full = ".".join((table.catalog, *table.namespace, table.name))
         if fnmatchcase(full, pattern):
             return True

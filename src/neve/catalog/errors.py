@@ -25,6 +25,21 @@ UNREACHABLE = (
     iceberg.ForbiddenError,
     iceberg.OAuthError,
 )
+#: Clients that catalogs and storage are reached with, and what their errors descend from.
+CLIENTS = (
+    ("requests", "RequestException"),
+    ("sqlalchemy.exc", "SQLAlchemyError"),
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+    ("thrift.Thrift", "TException"),
+    ("google.auth.exceptions", "GoogleAuthError"),
+)
+#: pyiceberg's errors have no common root.
+ICEBERG_ERRORS = tuple(
+    kind
+    for kind in vars(iceberg).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+)
 #: How metadata files are called; an error that names one is about the table.
 METADATA_SUFFIX = ".metadata.json"
 UNREADABLE = (
@@ -45,15 +60,14 @@ def unreachable() -> tuple[type[BaseException], ...]:
     Importing a client only to name its error would cost more than a health check may take; an
     error of a client that was never imported cannot be raised.
     """
-    clients = (
-        ("requests", "RequestException"),
-        ("sqlalchemy.exc", "SQLAlchemyError"),
-        ("botocore.exceptions", "BotoCoreError"),
-        ("botocore.exceptions", "ClientError"),
-        ("thrift.Thrift", "TException"),
-    )
-    used = (getattr(sys.modules.get(module), name, None) for module, name in clients)
+    used = (getattr(sys.modules.get(module), name, None) for module, name in CLIENTS)
     return UNREACHABLE + tuple(error for error in used if error is not None)
+
+
+def failures() -> tuple[type[BaseException], ...]:
+    """All that goes wrong between here, a catalog and its storage."""
+    wrong = (OSError, ValueError, KeyError, TypeError, NotImplementedError, ImportError)
+    return (*unreachable(), *ICEBERG_ERRORS, *wrong)
 
 
 @contextmanager
@@ -63,7 +77,7 @@ def catalog_errors(catalog: str) -> Iterator[None]:
         yield
     except NeveError:
         raise
-    except iceberg.NotInstalledError as error:
+    except (iceberg.NotInstalledError, ImportError) as error:
         raise ConfigError(
             f"Catalog {catalog} needs a package that is not installed: {first_line(error)}",
             next_step="Install it beside Neve, or use another type of catalog.",
@@ -73,7 +87,7 @@ def catalog_errors(catalog: str) -> Iterator[None]:
             f"Catalog {catalog} cannot be reached: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml, and that the catalog is running.",
         ) from error
-    except (OSError, ValueError, KeyError) as error:
+    except failures() as error:
         raise CatalogError(
             f"Catalog {catalog} cannot be opened: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml.",

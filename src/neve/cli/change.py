@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from neve.app import App
+from neve.catalog.connect import Found
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -138,8 +139,10 @@ def plan(
     printer = Output(output)
     with application(printer, config) as app:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
-        tables = matching_tables(app, patterns)
-        plans, troubles = one_by_one(tables, lambda table: plan_of(app, table, overrides))
+        found = matching_tables(app, patterns)
+        plans, troubles = one_by_one(
+            found.tables, lambda table: plan_of(app, table, overrides), found.troubles.values()
+        )
         if out is not None:
             write_plan_file(out, plans)
     printer.result(plan_document(plans), *(render_plan(item) for item in plans))
@@ -147,13 +150,19 @@ def plan(
     exit_after(printer, troubles, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
-def matching_tables(app: App, patterns: list[str]) -> list[TableRef]:
-    found = {table: None for pattern in patterns for table in user_tables(app, pattern)}
-    if not found:
+def matching_tables(app: App, patterns: list[str]) -> Found:
+    """Tables that any of the patterns is for, each once, and catalogs that did not answer."""
+    tables: dict[TableRef, None] = {}
+    troubles: dict[str, NeveError] = {}
+    for pattern in patterns:
+        found = user_tables(app, pattern)
+        tables |= dict.fromkeys(found.tables)
+        troubles |= found.troubles
+    if not tables and not troubles:
         raise InputError(
             f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
         )
-    return list(found)
+    return Found(list(tables), troubles)
 
 
 def apply(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
@@ -41,16 +41,21 @@ Result = TypeVar("Result")
 
 
 def one_by_one(
-    tables: Sequence[TableRef], do: Callable[[TableRef], Result]
+    tables: Sequence[TableRef],
+    do: Callable[[TableRef], Result],
+    earlier: Iterable[NeveError] = (),
 ) -> tuple[list[Result], list[NeveError]]:
-    """Do it for every table: one table's trouble is its own, and the others go on."""
+    """Do it for every table: one table's trouble is its own, and the others go on.
+
+    Troubles that came `earlier`, such as those of catalogs, are told with those of tables.
+    """
     results: list[Result] = []
-    troubles: list[NeveError] = []
+    troubles = list(earlier)
     for table in tables:
         try:
             results.append(do(table))
         except NeveError as error:
-            if len(tables) == 1:
+            if len(tables) == 1 and not troubles:
                 raise
             troubles.append(error)
     return results, troubles

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from neve.app import App
-from neve.catalog.connect import GLOB_CHARACTERS
+from neve.catalog.connect import GLOB_CHARACTERS, Found
 from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
@@ -21,15 +22,19 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_health, render_healths, render_jobs, render_tables
 from neve.documents import to_document
 from neve.model.facts import TableFacts
-from neve.model.table import TableRef
 
 
-def user_tables(app: App, pattern: str) -> list[TableRef]:
-    """Tables that match; those whose names begin with an underscore are for machinery."""
-    found = app.catalogs.tables(pattern)
-    if len(found) == 1 or pattern.rpartition(".")[2].startswith("_"):
+def user_tables(app: App, pattern: str) -> Found:
+    """Tables that match; those whose names begin with an underscore are for machinery.
+
+    Catalogs that do not answer are told apart, unless there is no other one to go on with.
+    """
+    found = app.catalogs.find(pattern)
+    if found.troubles and found.asked == 1:
+        raise next(iter(found.troubles.values()))
+    if len(found.tables) == 1 or pattern.rpartition(".")[2].startswith("_"):
         return found
-    return [table for table in found if not table.name.startswith("_")]
+    return replace(found, tables=[t for t in found.tables if not t.name.startswith("_")])
 
 
 def tables(
@@ -40,8 +45,11 @@ def tables(
     """List tables with their size."""
     out = Output(output)
     with application(out, config) as app:
+        found = user_tables(app, pattern)
         facts, troubles = one_by_one(
-            user_tables(app, pattern), lambda table: app.maintenance.surveyor.survey(table)
+            found.tables,
+            lambda table: app.maintenance.surveyor.survey(table),
+            found.troubles.values(),
         )
     out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
     exit_after(out, troubles, EXIT_OK)
@@ -70,8 +78,8 @@ def health(
     out = Output(output)
     is_glob = any(character in table for character in GLOB_CHARACTERS)
     with application(out, config) as app:
-        found = user_tables(app, table) if is_glob else [app.catalogs.parse(table)]
-        judged, troubles = one_by_one(found, app.maintenance.health)
+        found = user_tables(app, table)
+        judged, troubles = one_by_one(found.tables, app.maintenance.health, found.troubles.values())
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return

@@ -17,6 +17,7 @@ from neve.cli import (
     demo,
     diagnose,
     expire,
+    jobs,
     look,
     maintain,
     orphans,
@@ -95,6 +96,7 @@ def neve(
 app.command("tables")(look.tables)
 app.command("health")(look.health)
 app.command("history")(look.history)
+app.command("jobs")(jobs.jobs)
 app.command("plan")(change.plan)
 app.command("apply")(change.apply)
 app.command("compact")(change.compact)

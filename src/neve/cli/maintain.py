@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -18,11 +18,12 @@ from neve.cli.context import (
     OutputOption,
     application,
     errors_explained,
+    exit_after,
 )
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
-from neve.model.errors import InputError
+from neve.model.errors import InputError, NeveError
 from neve.model.maintenance import TableReport
 from neve.service.fleet import FleetRequest, maintain_tables
 from neve.settings import load_settings
@@ -69,7 +70,7 @@ def maintain(
             )
         sys.exit(EXIT_OK if good else EXIT_ERROR)
     with application(printer, config) as app:
-        tables = matching_tables(app, patterns or ["*"])
+        found = matching_tables(app, patterns or ["*"])
         request = FleetRequest(
             dry_run=dry_run,
             apply=apply,
@@ -77,13 +78,22 @@ def maintain(
             any_time=now,
             parallel_tables=app.settings.maintain.parallel_tables,
         )
-        reports = maintain_tables(app.maintenance, tables, request)
-    printer.result(_document(reports), lambda: _render(reports))
-    sys.exit(EXIT_OK if all(report.is_good for report in reports) else EXIT_ERROR)
+        reports = maintain_tables(app.maintenance, found.tables, request)
+    printer.result(_document(reports, found.troubles), lambda: _render(reports))
+    is_good = all(report.is_good for report in reports)
+    exit_after(printer, list(found.troubles.values()), EXIT_OK if is_good else EXIT_ERROR)
 
 
-def _document(reports: Sequence[TableReport]) -> dict[str, Any]:
-    return {"engine": "spark", "tables": [to_document(report) for report in reports]}
+def _document(reports: Sequence[TableReport], troubles: Mapping[str, NeveError]) -> dict[str, Any]:
+    """Every table's report, and every catalog whose tables could not be listed."""
+    return {
+        "engine": "spark",
+        "tables": [to_document(report) for report in reports],
+        "catalog_problems": [
+            {"catalog": name, "problem": why.message, "next_step": why.next_step}
+            for name, why in troubles.items()
+        ],
+    }
 
 
 def _render(reports: Sequence[TableReport]) -> RenderableType:

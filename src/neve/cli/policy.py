@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from neve.app import App
+from neve.catalog.connect import Found
 from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
@@ -33,6 +32,7 @@ from neve.model.table import TableRef
 from neve.planning.policies import match_rule
 from neve.planning.policy_import import import_policies
 from neve.planning.schedule import due
+from neve.planning.yaml_documents import BadDocument, parse_json, parse_yaml, read_bounded
 
 policy_app = typer.Typer(no_args_is_help=True, help="Say which policy a table has, and why.")
 
@@ -119,8 +119,12 @@ def list_policies(
     out = Output(output)
     with application(out, config) as app:
         book = app.maintenance.policies.book
-        tables = user_tables(app, "*") if book.rules else []
-        found, troubles = one_by_one(tables, lambda ref: (ref, table_properties(app, ref)))
+        listed = user_tables(app, "*") if book.rules else Found([])
+        found, troubles = one_by_one(
+            listed.tables,
+            lambda ref: (ref, table_properties(app, ref)),
+            listed.troubles.values(),
+        )
         matched = {
             rule.name: [
                 ref
@@ -168,7 +172,9 @@ def import_file(
 
 def _read_document(file: Path) -> object:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_bounded(file)
+    except BadDocument as error:
+        raise InputError(f"The file {file} {error}.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The file {file} cannot be read: {error}.") from error
     lines = [line.strip().rstrip(",") for line in text.splitlines()]
@@ -177,9 +183,9 @@ def _read_document(file: Path) -> object:
         pairs = (line.partition("=") for line in lines)
         return {name.strip(" '\""): value.strip(" '\"") for name, _, value in pairs}
     try:
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError) as error:
+        return parse_json(text) if text.lstrip()[:1] in ("{", "[") else parse_yaml(text)
+    except BadDocument as error:
         raise InputError(
-            f"The file {file} is neither JSON, YAML nor properties.",
+            f"The file {file} is neither JSON, YAML nor properties: it {error}.",
             next_step="Check quotes, commas and indentation.",
         ) from error

@@ -13,11 +13,13 @@ NeveError
 ├── JobRefused                 the job may not run now
 │   ├── PlanStale              the table moved on since the plan was made
 │   ├── TableBusy              another job holds the table
+│   ├── EngineNeeded           only an engine can tell, and looking starts none
 │   ├── LeaseLost              this job lost its claim on the table and must not commit
 │   └── JobCancelled           somebody asked the job to stop
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
+│   ├── EngineDied             the engine's process ended; the table tells how far it came
 │   └── ProofFailed            what was written is not what was there
 └── ParquetError               a Parquet file cannot be worked on
     ├── ParquetCorrupt         its bytes contradict the format
@@ -93,6 +95,10 @@ class TableBusy(JobRefused):
     """Another job is working on the table."""
 
 
+class EngineNeeded(JobRefused):
+    """Only an engine can tell, and looking starts none."""
+
+
 class LeaseLost(JobRefused):
     """The job lost its claim on the table, so it must not commit."""
 
@@ -111,6 +117,10 @@ class CommitConflict(ExecutionError):
 
 class CommitUnknown(ExecutionError):
     """The answer to the commit was lost; the snapshot log decides."""
+
+
+class EngineDied(ExecutionError):
+    """The engine's process ended while it worked."""
 
 
 class ProofFailed(ExecutionError):

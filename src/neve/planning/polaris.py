@@ -144,7 +144,7 @@ def _content(item: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(content, str):
         try:
             content = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"The content of a policy is not JSON: {error}.") from error
     if not isinstance(content, Mapping):
         raise InputError("The content of a policy must hold keys and values.")

@@ -10,6 +10,7 @@ from datetime import datetime
 from neve.model.errors import (
     CommitConflict,
     CommitUnknown,
+    EngineDied,
     ExecutionError,
     NeveError,
     PlanStale,
@@ -36,7 +37,7 @@ from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change
 from neve.service.copy import CopyRun, run_copy
 from neve.service.lease import HeldLease, hold_table
-from neve.service.recover import settle_unfinished
+from neve.service.recover import settle_after, settle_unfinished
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
@@ -93,8 +94,7 @@ def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
             world.store.finish(held.lease, _outcome(run, Status.FAILED, refusal.message))
             raise
         except NeveError as error:
-            # A commit may have landed before the error: reading the table will tell.
-            held.end(JobState.UNKNOWN, error.message)
+            settle_after(world, held, error)
             raise
         if log:
             outcome = record_in_log(world, outcome)
@@ -157,9 +157,9 @@ def _after_failure(
     if failure is None:
         return Status.SUCCEEDED, []
     landed = any(s.summary.get(STEP_PROPERTY) == str(failure.step) for s in ours)
+    if landed and isinstance(failure.error, CommitUnknown | EngineDied):
+        return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
     if isinstance(failure.error, CommitUnknown):
-        if landed:
-            return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
         return Status.UNKNOWN, [failure.error.message]
     return Status.FAILED, [failure.error.message, "What was committed before stays."]
 
@@ -228,6 +228,9 @@ def _without_commit(
     if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.error.message, after=after)
+    if failure is not None and isinstance(failure.error, EngineDied):
+        # A process that is gone commits nothing more. Its tag ends by itself.
+        return _outcome(run, Status.FAILED, failure.error.message, after=after)
     try:
         drop_undo_tag(run.world, after, tag)
     except ExecutionError as error:
@@ -320,7 +323,7 @@ def _stats(
 def record_in_log(world: World, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
-        world.engine.write_log([outcome])
+        world.log.write([outcome])
     except NeveError as error:
         return replace(
             outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"

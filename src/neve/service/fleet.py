@@ -23,6 +23,7 @@ from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
 from neve.service.maintain import Maintenance
 from neve.service.policies import DELETING
+from neve.service.recover import settle_unfinished
 from neve.service.runners import Runner, runners_of
 
 #: After these the table may be another one than was surveyed.
@@ -83,6 +84,9 @@ def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) 
         policy = world.policies.effective(facts, apply=request.apply)
         if skipped := _not_now(world, policy, request):
             return TableReport(table, (), skipped=skipped)
+        if not request.dry_run:
+            # Where there is nothing to do, no operation looks after lost jobs.
+            settle_unfinished(world, facts)
     except NeveError as error:
         # Its own trouble: a catalog, metadata or a policy that cannot be read.
         return TableReport(table, (), problem=error.message, next_step=error.next_step)
@@ -218,7 +222,7 @@ def _log(world: Maintenance, reports: list[TableReport]) -> list[TableReport]:
     for place in places:
         members = [o for o in outcomes if (o.table.catalog, o.table.namespace) == place]
         try:
-            world.engine.write_log(members)
+            world.log.write(members)
         except NeveError as error:
             troubles[place] = error.message
     return [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from neve.model.errors import JobCancelled, LeaseLost, StoreError
+from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
 from neve.model.job import JobState, Lease
 from neve.model.table import TableRef
 from neve.service.ports import JobStore
@@ -79,6 +79,23 @@ def hold_table(
     held.start()
     try:
         yield held
+    except BaseException as error:
+        _leave_open(store, held, error)
+        raise
     finally:
         held.stop()
-        store.release(held.lease)
+        # A claim that cannot be given back ends by itself, and must not hide what happened.
+        with suppress(StoreError):
+            store.release(held.lease)
+
+
+def _leave_open(store: JobStore, held: HeldLease, error: BaseException) -> None:
+    """A job that nobody works on any more must not seem to be at work: the table will tell."""
+    with suppress(StoreError):
+        job = store.job(held.lease.job_id)
+        if job is None or job.state.is_final or job.state is JobState.UNKNOWN:
+            return
+        said = error.message if isinstance(error, NeveError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, KeyboardInterrupt):
+            said = "It was interrupted."
+        held.end(JobState.UNKNOWN, said)

@@ -21,7 +21,15 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
 from neve.service.policies import Policies
-from neve.service.ports import Clock, Engine, JobStore, MetadataWriter, Reporter, Surveyor
+from neve.service.ports import (
+    Clock,
+    Engine,
+    JobStore,
+    MaintenanceLog,
+    MetadataWriter,
+    Reporter,
+    Surveyor,
+)
 
 #: Times that a compaction is planned in all, where writers take its files.
 MAX_ATTEMPTS = 3
@@ -35,6 +43,7 @@ class Maintenance:
     metadata: MetadataWriter
     make_engine: Callable[[], Engine]
     store: JobStore
+    log: MaintenanceLog
     clock: Clock
     say: Reporter
     cost_model: CostModel

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, NeveError
+from neve.model.errors import (
+    CommitConflict,
+    CommitUnknown,
+    EngineDied,
+    ExecutionError,
+    NeveError,
+)
 from neve.model.expiry import WantedTag
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobState
@@ -21,7 +27,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.apply import record_in_log
 from neve.service.lease import HeldLease, hold_table
-from neve.service.recover import settle_unfinished
+from neve.service.recover import settle_after, settle_unfinished
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.world import World
 
@@ -108,8 +114,7 @@ def run_operation(
             plan = operation.plan(world, before)
             outcome = _nothing(run, plan) if plan.is_empty else _execute(run, plan)
         except NeveError as error:
-            # A commit may have landed before the error: reading the table will tell.
-            held.end(JobState.UNKNOWN, error.message)
+            settle_after(world, held, error)
             raise
         if log:
             outcome = record_in_log(world, outcome)
@@ -181,7 +186,9 @@ def _failed(
     if isinstance(failure, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.message, after)
-    return _outcome(run, Status.FAILED, failure.message + _drop_tag(run, tag), after)
+    # A process that is gone commits nothing more; its tag is not worth a new one.
+    note = "" if isinstance(failure, EngineDied) else _drop_tag(run, tag)
+    return _outcome(run, Status.FAILED, failure.message + note, after)
 
 
 def _taken_back(run: _Run, problem: str, after: TableFacts) -> Outcome:

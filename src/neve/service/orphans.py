@@ -22,6 +22,7 @@ from neve.planning.locations import path_of
 from neve.service.apply import record_in_log
 from neve.service.lease import HeldLease, hold_table
 from neve.service.purge import Changes, purge_due
+from neve.service.recover import settle_left_behind
 from neve.service.sweep import OPEN_STATES, Found, Sweeper, refuse_if
 from neve.service.world import World
 
@@ -39,6 +40,7 @@ class Swept:
 def find_orphans(world: World, table: TableRef, rules: OrphanRules) -> SweepReport:
     """The dry run: nothing is changed, and the store remembers that it was done."""
     job_id = str(uuid.uuid4())
+    settle_left_behind(world, table)
     report = Sweeper(world, table, rules, job_id).look().report
     world.store.quarantine.record_sweep(table, report.table_uuid, job_id, report.found)
     return report
@@ -64,6 +66,7 @@ def change_orphans(
     job_id = str(uuid.uuid4())
     with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
         started_at = world.clock()
+        settle_left_behind(world, table)
         try:
             found = Sweeper(world, table, rules, job_id).look()
             changes = _change(found, held, quarantine=quarantine, purge=purge)
@@ -83,6 +86,7 @@ def restore_orphans(world: World, table: TableRef, paths: Sequence[str]) -> list
     job_id = str(uuid.uuid4())
     # A purge that is under way must end first: what it deletes cannot be restored.
     with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
+        settle_left_behind(world, table)
         try:
             entries = _chosen(table, quarantined(world, table), paths)
             held.check()

@@ -179,8 +179,6 @@ class Engine(Protocol):
         """Delete files through the table's own storage. What is left is found by looking."""
         ...
 
-    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]: ...
-
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
         """Of the paths, those that the engine's own reading of the table does not reach."""
         ...
@@ -198,6 +196,14 @@ class Engine(Protocol):
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         """Of the paths, the files that are there now."""
+        ...
+
+
+class MaintenanceLog(Protocol):
+    """Tells the readers of a lakehouse what was done, in a table beside their own."""
+
+    def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        """Append a row about each outcome; returns the logs that were written to."""
         ...
 
 
@@ -278,12 +284,8 @@ class JobQueue(Protocol):
 
     def job(self, job_id: str) -> Job | None: ...
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        """Jobs of the table that began, have no end, and are not running now."""
-        ...
-
-    def tables_with_unfinished(self) -> list[TableRef]:
-        """Tables that such jobs are of."""
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        """Jobs of the table, or of all, that began, have no end, and are not running now."""
         ...
 
     def settle(self, job: Job, state: JobState, reason: str) -> bool:

@@ -2,36 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from neve.model.errors import (
+    CommitUnknown,
+    EnvironmentProblem,
+    ExecutionError,
+    NeveError,
+    StoreError,
+    TableNotFound,
+)
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
+from neve.model.table import TableRef
+from neve.service.lease import HeldLease
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.verify import snapshots_of, verify_commits
 from neve.service.world import World
 
+ROLLBACK = "rollback"
+NO_SNAPSHOT = "It left no snapshot in the table."
+#: Operations that commit no snapshot, so that the table does not show whose work is in it.
 INTERRUPTED_EXPIRY = (
     "It ended early. Snapshots that it expired are gone, the others are planned again; "
     "files that it freed and did not delete are left to the sweep for orphans."
 )
+ENDED_EARLY = {
+    Operation.EXPIRE_SNAPSHOTS: INTERRUPTED_EXPIRY,
+    Operation.REMOVE_ORPHAN_FILES: "It ended early. What it put into quarantine is on the list, "
+    "and what it deleted is on record.",
+    Operation.COMPUTE_TABLE_STATS: "It ended early. Statistics that are missing are planned again.",
+    Operation.COMPUTE_PARTITION_STATS: "It ended early. Statistics that are missing are planned "
+    "again.",
+}
 
 
-def settle_unfinished(world: World, facts: TableFacts) -> None:
-    """Find each lost job's id in the snapshot log, and prove what it committed."""
+def settle_unfinished(world: World, facts: TableFacts) -> list[tuple[Job, NeveError]]:
+    """Find each lost job's id in the snapshot log, and prove what it committed.
+
+    Returns the jobs about which nothing could be found out now, each with the reason: they stay,
+    and the others do not wait for them.
+    """
+    left: list[tuple[Job, NeveError]] = []
     for job in world.store.unfinished(facts.table):
-        state, reason = _judge(world, job, facts)
-        world.store.settle(job, state, reason)
+        try:
+            state, reason = _judge(world, job, facts)
+        except StoreError:
+            raise
+        except NeveError as error:
+            left.append((job, error))
+        else:
+            world.store.settle(job, state, reason)
+    return left
+
+
+def settle_left_behind(world: World, table: TableRef) -> list[tuple[Job, NeveError]]:
+    """The same for whoever has not surveyed the table; most tables have nothing to settle."""
+    jobs = world.store.unfinished(table)
+    if not jobs:
+        return []
+    try:
+        facts = world.surveyor.survey(table)
+    except TableNotFound:
+        for job in jobs:
+            reason = f"There is no table {table} any more: it was dropped or renamed."
+            world.store.settle(job, JobState.FAILED, reason)
+        return []
+    except StoreError:
+        raise
+    except NeveError as error:
+        return [(job, error) for job in jobs]
+    return settle_unfinished(world, facts)
+
+
+def settle_after(world: World, held: HeldLease, error: NeveError) -> None:
+    """End a job that an error has ended; the error itself must not be hidden by more of them."""
+    state = JobState.UNKNOWN
+    if isinstance(error, ExecutionError | EnvironmentProblem) and not isinstance(
+        error, CommitUnknown
+    ):
+        with suppress(NeveError):
+            # A commit may have landed before the error, and is verified with the next turn then.
+            if not snapshots_of(held.lease.job_id, world.surveyor.survey(held.lease.table)):
+                state = JobState.FAILED
+    held.end(state, error.message)
 
 
 def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
+    if job.operation == ROLLBACK:
+        return _judge_rollback(job, facts)
     snapshots = snapshots_of(job.job_id, facts)
-    if not snapshots and job.operation == Operation.EXPIRE_SNAPSHOTS:
-        # An expiry commits no snapshot, so the table does not show whose work is missing in it.
-        return JobState.FAILED, INTERRUPTED_EXPIRY
-    if not snapshots and _went_back(job, facts):
-        return JobState.SUCCEEDED, "The tag that it set in the same commit was found."
     if not snapshots:
-        return JobState.FAILED, "It left no snapshot in the table."
+        return JobState.FAILED, _why_nothing(job, facts)
+    known = {snapshot.snapshot_id for snapshot in facts.snapshots}
+    if any(snapshot.parent_id not in known for snapshot in snapshots):
+        return (
+            JobState.FAILED,
+            "Its snapshot is in the table, but the one before it has expired: "
+            "whether it changed a row can no longer be told.",
+        )
     if problem := _problem(world, job, facts, snapshots):
         return (
             JobState.FAILED,
@@ -41,14 +114,32 @@ def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
     return JobState.SUCCEEDED, "Its snapshot was found in the table, and its rows add up."
 
 
-def _went_back(job: Job, facts: TableFacts) -> bool:
-    """A rollback tags what it leaves behind in the very commit that leaves it."""
-    tag = UNDO_TAG_PREFIX + job.job_id
-    return job.operation == "rollback" and any(ref.name == tag for ref in facts.refs)
+def _why_nothing(job: Job, facts: TableFacts) -> str:
+    if job.operation in ENDED_EARLY:
+        return ENDED_EARLY[Operation(job.operation)]
+    if all(snapshot.committed_at > job.updated_at for snapshot in facts.snapshots):
+        return (
+            f"{NO_SNAPSHOT} All that are there are younger: the table was made anew, "
+            "or its old snapshots have expired."
+        )
+    return NO_SNAPSHOT
+
+
+def _judge_rollback(job: Job, facts: TableFacts) -> tuple[JobState, str]:
+    """A rollback tags what it leaves behind, and commits no snapshot of its own."""
+    tag = next((ref for ref in facts.refs if ref.name == UNDO_TAG_PREFIX + job.job_id), None)
+    if tag is None:
+        return JobState.FAILED, "It ended before it changed the table."
+    now = {snapshot.snapshot_id for snapshot in facts.ancestry()}
+    if tag.snapshot_id in now:
+        return JobState.FAILED, "It ended before the table went to another snapshot."
+    then = replace(facts, snapshot_id=tag.snapshot_id).ancestry()
+    common = next((s.snapshot_id for s in then if s.snapshot_id in now), facts.snapshot_id)
+    return JobState.SUCCEEDED, f"The table was found to have gone back to snapshot {common}."
 
 
 def _problem(
-    world: World, job: Job, facts: TableFacts, snapshots: list[SnapshotFacts]
+    world: World, job: Job, facts: TableFacts, snapshots: Sequence[SnapshotFacts]
 ) -> str | None:
     if job.operation in CHECKS:
         return check_commits(world, facts.table, Operation(job.operation), snapshots)

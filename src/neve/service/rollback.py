@@ -14,6 +14,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.apply import record_in_log
 from neve.service.lease import hold_table
+from neve.service.recover import settle_unfinished
 from neve.service.undo import undo_tag
 from neve.service.world import World
 
@@ -38,6 +39,7 @@ def roll_back(
     with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
         started_at = world.clock()
         before = world.surveyor.survey(table)
+        settle_unfinished(world, before)
         try:
             snapshot = find_target(before, target)
             held.enter(JobState.COMMITTING)

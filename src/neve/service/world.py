@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from neve.planning.cost import CostModel
-from neve.service.ports import Clock, Engine, JobStore, MetadataWriter, Reporter, Surveyor
+from neve.service.ports import (
+    Clock,
+    Engine,
+    JobStore,
+    MaintenanceLog,
+    MetadataWriter,
+    Reporter,
+    Surveyor,
+)
 
 
 class World(Protocol):
@@ -19,6 +27,8 @@ class World(Protocol):
     def metadata(self) -> MetadataWriter: ...
     @property
     def store(self) -> JobStore: ...
+    @property
+    def log(self) -> MaintenanceLog: ...
     @property
     def clock(self) -> Clock: ...
     @property

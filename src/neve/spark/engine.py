@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from pyspark.sql import Column, Row, SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from neve.model.errors import ExecutionError
+from neve.model.errors import EngineDied, ExecutionError, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
@@ -16,11 +18,12 @@ from neve.model.plan import RewriteDataFiles
 from neve.model.rewrite import FileDetails, SpliceOrder, SpliceReport, SpliceRequirements
 from neve.model.table import TableRef
 from neve.spark import tables
-from neve.spark.errors import engine_errors
+from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
+from neve.spark.jvm import abandon, has_ended, is_dead
 from neve.spark.listing.distribute import look_up
-from neve.spark.log_table import write_log
+from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
 from neve.spark.operations.remove_orphan_files import sweep
@@ -31,9 +34,16 @@ from neve.spark.rewrite.commit import replace_files
 from neve.spark.rewrite.distribute import splice_files
 from neve.spark.rewrite.storage import Storage, storage_of
 
+#: Errors that tell of a call without an answer, as far as their kind goes.
+NO_ANSWER = (ExecutionError, EngineDied)
+
 
 class SparkEngine:
-    """Runs operations on a session that is made when the first one needs it."""
+    """Runs operations on a session that is made when the first one needs it.
+
+    A session whose JVM has died is left behind: whoever was using it is told so, and whoever comes
+    next gets a new one.
+    """
 
     def __init__(self, make_session: Callable[[], SparkSession]) -> None:
         self._make_session = make_session
@@ -44,13 +54,34 @@ class SparkEngine:
     @property
     def session(self) -> SparkSession:
         with self._making:
+            if self._session is not None and has_ended(self._session):
+                self._leave_behind(self._session)
             if self._session is None:
                 self._session = self._make_session()
-        if not hasattr(self._known, "thread"):
+            session = self._session
+        if getattr(self._known, "session", None) is not session:
             # Iceberg's actions ask for the session of their thread, and a new thread has none.
-            tables.activate(self._session)
-            self._known.thread = True
-        return self._session
+            tables.activate(session)
+            self._known.session = session
+        return session
+
+    @contextmanager
+    def _working(self, what: str) -> Iterator[SparkSession]:
+        """The session, for one call; tells an error of the work from the end of the JVM."""
+        with engine_errors(what):
+            session = self.session
+        with _Watch(what, lambda: self._is_lost(session)):
+            yield session
+
+    def _is_lost(self, session: SparkSession) -> bool:
+        with self._making:
+            if self._session is session and is_dead(session):
+                self._leave_behind(session)
+            return self._session is not session
+
+    def _leave_behind(self, session: SparkSession) -> None:
+        self._session = None
+        abandon(session)
 
     def rewrite(
         self,
@@ -59,15 +90,16 @@ class SparkEngine:
         properties: Mapping[str, str],
         say: Reporter,
     ) -> None:
-        with report_tasks(self.session, say):
-            rewrite_data_files(self.session, table, step, properties)
+        with self._working(f"Compacting table {table}") as session, report_tasks(session, say):
+            rewrite_data_files(session, table, step, properties)
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
     ) -> None:
         """Run one step. What came of it is read from the table, not returned."""
-        with report_tasks(self.session, say):
-            EXECUTORS[type(step)](self.session, table, step, properties)
+        what = f"Maintenance of table {table}"
+        with self._working(what) as session, report_tasks(session, say):
+            EXECUTORS[type(step)](session, table, step, properties)
 
     def splice(
         self,
@@ -77,9 +109,10 @@ class SparkEngine:
         say: Reporter,
     ) -> list[SpliceReport]:
         """Write new files out of old row groups. Nothing is committed."""
-        storage = self._storage(table)
-        with report_tasks(self.session, say):
-            return splice_files(self.session, orders, wanted, storage)
+        with self._working(f"Copying row groups of table {table}") as session:
+            storage = _storage(session, table)
+            with report_tasks(session, say):
+                return splice_files(session, orders, wanted, storage)
 
     def replace_files(
         self,
@@ -89,7 +122,8 @@ class SparkEngine:
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
     ) -> None:
-        replace_files(self.session, table, snapshot_id, removed, added, properties)
+        with self._working(f"Committing to table {table}") as session:
+            replace_files(session, table, snapshot_id, removed, added, properties)
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
@@ -105,34 +139,48 @@ class SparkEngine:
     ) -> dict[str, tuple[int, int]]:
         """The same with a checksum of the rows' positions: it tells which rows they are."""
         found = dict.fromkeys(paths, (0, 0))
-        checksum = F.bit_xor(F.xxhash64("position")).alias("checksum")
-        for row in self._of_live_rows(table, snapshot_id, paths, checksum):
+        for row in self._of_live_rows(table, snapshot_id, paths, with_checksum=True):
             found[row["path"]] = (row["rows"], row["checksum"])
         return found
 
     def _of_live_rows(
-        self, table: TableRef, snapshot_id: int, paths: Collection[str], *more: Column
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        paths: Collection[str],
+        *,
+        with_checksum: bool = False,
     ) -> list[Row]:
-        with engine_errors(f"Counting rows of table {table}"):
-            wanted = self.session.createDataFrame([(path,) for path in paths], "path string")
+        what = f"Counting rows of table {table}"
+        with self._working(what) as session, engine_errors(what):
+            wanted = session.createDataFrame([(path,) for path in paths], "path string")
+            counts = [F.count("*").alias("rows")]
+            if with_checksum:
+                counts.append(F.bit_xor(F.xxhash64("position")).alias("checksum"))
             return (
-                self.session.read.option("versionAsOf", str(snapshot_id))
+                session.read.option("versionAsOf", str(snapshot_id))
                 .table(tables.spark_name(table))
                 .select(F.col("_file").alias("path"), F.col("_pos").alias("position"))
                 .join(F.broadcast(wanted), on="path", how="left_semi")
                 .groupBy("path")
-                .agg(F.count("*").alias("rows"), *more)
+                .agg(
+                    F.count("*").alias("rows"), F.bit_xor(F.xxhash64("position")).alias("checksum")
+                )
                 .collect()
             )
 
     def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
-        delete_files(self.session, table, paths)
+        with self._working(f"Deleting files of table {table}") as session:
+            delete_files(session, table, paths)
 
-    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
-        return write_log(self.session, outcomes)
+    def append_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        """For a maintenance log of a format that is not written without an engine."""
+        with self._working("Writing the maintenance log") as session:
+            return append_log(session, outcomes)
 
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
-        return unreachable(self.session, table, paths)
+        with self._working(f"Reading what table {table} reaches") as session:
+            return unreachable(session, table, paths)
 
     def sweep(
         self,
@@ -142,20 +190,22 @@ class SparkEngine:
         watched: Sequence[str],
         say: Reporter,
     ) -> Sweep:
-        storage = self._storage(table)
-        with report_tasks(self.session, say):
-            try:
-                return sweep(self.session, listing, storage, read_reachable, watched)
-            except OSError as error:
-                # A small table is listed right here, and not by a task whose errors Spark tells.
-                raise ExecutionError(
-                    f"Listing files of table {table} failed: {error}.",
-                    next_step="Check that this machine may read the table's folders.",
-                ) from error
+        with self._working(f"Listing files of table {table}") as session:
+            storage = _storage(session, table)
+            with report_tasks(session, say):
+                try:
+                    return sweep(session, listing, storage, read_reachable, watched)
+                except OSError as error:
+                    # A small table is listed here, and not by a task whose errors Spark tells.
+                    raise ExecutionError(
+                        f"Listing files of table {table} failed: {error}.",
+                        next_step="Check that this machine may read the table's folders.",
+                    ) from error
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
-        with engine_errors(f"Looking up files of table {table}"):
-            return look_up(self.session, paths, self._storage(table))
+        what = f"Looking up files of table {table}"
+        with self._working(what) as session, engine_errors(what):
+            return look_up(session, paths, _storage(session, table))
 
     def open_files(
         self,
@@ -167,18 +217,25 @@ class SparkEngine:
         """Compare files with what manifests say."""
         # Iceberg need not load a damaged table whose files lie on this machine.
         is_remote = any(claim.path.partition(":")[0] in S3_SCHEMES for claim in claims)
-        storage = self._storage(table) if is_remote else Storage()
-        with report_tasks(self.session, say):
-            return open_files(self.session, claims, columns, storage)
-
-    def _storage(self, table: TableRef) -> Storage:
-        """How tasks reach the table's files."""
-        return storage_of(tables.io_properties(self.session, table))
+        with self._working(f"Opening files of table {table}") as session:
+            storage = _storage(session, table) if is_remote else Storage()
+            with report_tasks(session, say):
+                return open_files(session, claims, columns, storage)
 
     def stop(self) -> None:
-        if self._session is not None:
-            self._session.stop()
-            self._session = None
+        with self._making:
+            session, self._session = self._session, None
+        if session is None:
+            return
+        if not is_dead(session):
+            try:
+                session.stop()
+            except (Py4JError, OSError):
+                # It ended first: there is nothing to stop.
+                pass
+            else:
+                return
+        abandon(session)
 
 
 class BorrowedEngine(SparkEngine):
@@ -189,3 +246,29 @@ class BorrowedEngine(SparkEngine):
 
     def stop(self) -> None:
         pass
+
+
+class _Watch:
+    """Turns whatever is raised on a session that is lost into one error that says so."""
+
+    def __init__(self, what: str, is_lost: Callable[[], bool]) -> None:
+        self._what = what
+        self._is_lost = is_lost
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
+        # An answer that Iceberg gave counts, whatever became of Spark since.
+        is_answer = isinstance(error, NeveError) and type(error) not in NO_ANSWER
+        if self._is_lost() and not is_answer:
+            raise engine_died(self._what) from error
+
+
+def _storage(session: SparkSession, table: TableRef) -> Storage:
+    """How tasks reach the table's files."""
+    return storage_of(tables.io_properties(session, table))

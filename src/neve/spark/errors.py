@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+from neve.model.errors import CommitConflict, CommitUnknown, EngineDied, ExecutionError
 
 CONFLICTS = ("ValidationException", "CommitFailedException")
 UNKNOWN = "CommitStateUnknownException"
@@ -21,13 +21,28 @@ def engine_errors(what: str) -> Iterator[None]:
     """Translate whatever Spark or Iceberg throws while doing something."""
     try:
         yield
-    except (Py4JError, PySparkException) as error:
+    except (Py4JError, PySparkException, ConnectionError, EOFError) as error:
         raise translate(what, error) from error
+
+
+def engine_died(what: str) -> EngineDied:
+    """The sentence about a JVM that is gone."""
+    return EngineDied(
+        f"{what} failed: Spark's process has ended; it was killed, or it ran out of memory.",
+        next_step="Run the command again, with more in spark.conf: spark.driver.memory "
+        "if it ends again.",
+    )
 
 
 def translate(what: str, error: Exception) -> ExecutionError:
     """The typed error that the causes of a JVM error amount to."""
-    causes = list(_causes(error))
+    if _is_silence(error):
+        return engine_died(what)
+    try:
+        causes = list(_causes(error))
+    except (Py4JError, OSError):
+        # The JVM ended before it could say what was wrong.
+        return engine_died(what)
     names = [name for name, _ in causes]
     message = next((text for _, text in reversed(causes) if text.strip()), str(error))
     sentence = f"{what} failed: {_telling_line(message)[:500]}"
@@ -39,6 +54,13 @@ def translate(what: str, error: Exception) -> ExecutionError:
     if any(name.endswith(CONFLICTS) for name in names):
         return CommitConflict(sentence, next_step="Run the command again: it plans anew.")
     return ExecutionError(sentence)
+
+
+def _is_silence(error: Exception) -> bool:
+    """Whether no answer came. py4j has a general error for a call that was cut off, too."""
+    if isinstance(error, Py4JNetworkError | ConnectionError | EOFError):
+        return True
+    return type(error) is Py4JError and "Trace:" not in str(error)
 
 
 def _telling_line(message: str) -> str:

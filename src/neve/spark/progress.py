@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.5
@@ -25,6 +26,11 @@ def report_tasks(session: SparkSession, say: Reporter) -> Iterator[None]:
     tracker = session.sparkContext.statusTracker()
 
     def poll() -> None:
+        # Whoever waits for the action is told that Spark has ended.
+        with suppress(Py4JError, OSError):
+            watch()
+
+    def watch() -> None:
         seen: dict[int, tuple[int, int]] = {}
         while not stop.wait(POLL_SECONDS):
             for stage_id in tracker.getActiveStageIds():

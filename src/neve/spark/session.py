@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,7 @@ from neve.model.errors import EnvironmentProblem
 from neve.spark.conf import EXTENSIONS, catalog_conf, packages
 from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
+from neve.spark.jvm import forget_gateway, keep_py4j_quiet
 
 #: What every session of ours has, unless the user's configuration says otherwise.
 DEFAULTS = {
@@ -61,10 +63,12 @@ def build_session(
     if master.startswith("local"):
         # Tasks run on this machine, so they run in this environment.
         os.environ["PYSPARK_PYTHON"] = sys.executable
+    keep_py4j_quiet()
     with _quiet_jvm() as log:
         try:
             return builder.getOrCreate()
-        except (PySparkException, OSError, RuntimeError) as error:
+        except (PySparkException, Py4JError, OSError, EOFError, RuntimeError) as error:
+            forget_gateway()
             raise EnvironmentProblem(
                 f"Spark did not start: {str(error).splitlines()[0]}",
                 next_step=f"Run neve doctor. Spark said: {_tail(log)}",

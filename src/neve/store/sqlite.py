@@ -139,13 +139,8 @@ class SqliteStore(Database):
                 ],
             )
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        return self._select(sql.UNFINISHED, (str(table),))
-
-    def tables_with_unfinished(self) -> list[TableRef]:
-        """Tables that a job was left behind on."""
-        rows = self._rows("jobs", sql.TABLES_WITH_UNFINISHED, ())
-        return [table_of(row["table_name"]) for row in rows]
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         with self._write() as db:

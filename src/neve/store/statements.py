@@ -68,12 +68,8 @@ CANCEL_QUEUED = (
 )
 CANCEL_RUNNING = f"UPDATE jobs SET cancel_requested = 1 WHERE job_id = ? AND {IS_OPEN}"
 UNFINISHED = (
-    f"WHERE table_name = ? AND {IS_OPEN} AND state <> 'queued' AND NOT {IS_RUNNING} "
-    "ORDER BY created_at"
-)
-TABLES_WITH_UNFINISHED = (
-    f"SELECT DISTINCT table_name FROM jobs WHERE {IS_OPEN} AND state <> 'queued' "
-    f"AND NOT {IS_RUNNING} ORDER BY table_name"
+    f"WHERE (?1 IS NULL OR table_name = ?1) AND {IS_OPEN} AND state <> 'queued' "
+    f"AND NOT {IS_RUNNING} ORDER BY created_at"
 )
 ADD_UNCOMMITTED = (
     "INSERT OR IGNORE INTO leftovers (path, table_name, job_id, recorded_at) "

@@ -26,6 +26,7 @@ from neve.model.rewrite import (
 )
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
+from neve.planning.maintenance_log import by_log
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
 from neve.testing.metadata import MemoryMetadata
@@ -286,9 +287,10 @@ class MemoryLake:
     def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
         self.deleted_paths += paths
 
-    def write_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+    def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        """As the maintenance log: remember rows."""
         self.log += outcomes
-        return [self.facts.table.sibling("_maintenance_log")]
+        return list(by_log(outcomes))
 
     def stop(self) -> None:
         """Nothing was started."""

@@ -146,11 +146,8 @@ class MemoryStore:
                 self._jobs[outcome.job_id] = replace(job, reason=outcome.reason, outcome=text)
                 self._outcomes.append(outcome)
 
-    def unfinished(self, table: TableRef) -> list[Job]:
-        return [job for job in self._left_behind() if job.table == table]
-
-    def tables_with_unfinished(self) -> list[TableRef]:
-        return sorted({job.table for job in self._left_behind()})
+    def unfinished(self, table: TableRef | None = None) -> list[Job]:
+        return [job for job in self._left_behind() if table in (None, job.table)]
 
     def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         known = self._leftovers.setdefault(table, {})

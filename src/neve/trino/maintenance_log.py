@@ -6,29 +6,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from neve.model.errors import InputError
+from neve.planning.maintenance_log import LOG_COLUMNS, LOG_TABLE_NAME
 from neve.trino.quoting import quote_table
 from neve.trino.tables import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
-LOG_TABLE = "_maintenance_log"
-LOG_COLUMNS = {
-    "table_name": "VARCHAR",
-    "operation": "VARCHAR",
-    "status": "VARCHAR",
-    "details": "VARCHAR",
-    "snapshots_before": "INTEGER",
-    "snapshots_after": "INTEGER",
-    "files_before": "INTEGER",
-    "files_after": "INTEGER",
-    "dag_run_id": "VARCHAR",
-    "executed_at": "TIMESTAMP(6)",
-}
+#: Iceberg's types in Trino's words.
+TRINO_TYPES = {"string": "VARCHAR", "int": "INTEGER", "timestamp": "TIMESTAMP(6)"}
 
 
 def build_maintenance_log_ddl(
     *, catalog: str = DEFAULT_CATALOG, schema: str = DEFAULT_SCHEMA
 ) -> str:
-    columns = ", ".join(f"{name} {kind}" for name, kind in LOG_COLUMNS.items())
-    name = quote_table(catalog, schema, LOG_TABLE)
+    columns = ", ".join(f"{name} {TRINO_TYPES[kind]}" for name, kind in LOG_COLUMNS.items())
+    name = quote_table(catalog, schema, LOG_TABLE_NAME)
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITH (format = 'PARQUET')"
 
 
@@ -57,5 +47,7 @@ def build_maintenance_log_insert(
     counts = [snapshots_before, snapshots_after, files_before, files_after]
     names = ", ".join(LOG_COLUMNS)
     marks = ", ".join("?" for _ in LOG_COLUMNS)
-    statement = f"INSERT INTO {quote_table(catalog, schema, LOG_TABLE)} ({names}) VALUES ({marks})"
+    statement = (
+        f"INSERT INTO {quote_table(catalog, schema, LOG_TABLE_NAME)} ({names}) VALUES ({marks})"
+    )
     return statement, [*texts, *counts, str(dag_run_id), at]

@@ -90,7 +90,6 @@ class LocalEngine:
 
     def __init__(self, lake):
         self._lake = lake
-        self.log = []
 
     def _load(self, table):
         return self._lake.catalog.load_table((*table.namespace, table.name))
@@ -127,11 +126,19 @@ class LocalEngine:
             self._load(table), manifest, keeps=False, operation="replace", summary=summary
         )
 
-    def write_log(self, outcomes):
-        self.log += outcomes
-
     def stop(self):
         pass
+
+
+@pytest.fixture
+def logged(lake):
+    """A column of the maintenance log, oldest row first."""
+
+    def read(column):
+        rows = lake.catalog.load_table("db._maintenance_log").scan().to_arrow()
+        return rows.sort_by("executed_at")[column].to_pylist()
+
+    return read
 
 
 @pytest.fixture

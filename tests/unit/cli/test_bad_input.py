@@ -295,3 +295,14 @@ def test_a_catalog_that_is_not_there_yet(run_json):
     assert code == 1
     assert "does not exist" in document["error"]["message"]
     assert not Path(".neve").exists()
+
+
+def test_an_alias_bomb_is_refused_with_a_sentence(run, tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    (tmp_path / "neve.yaml").write_text("\n".join(lines), encoding="utf-8")
+
+    for words in (["tables"], ["policy", "import", "neve.yaml"]):
+        result = run(*words)
+        assert result.exit_code == 1
+        assert "stands for more than 100,000 values, with its aliases." in result.stderr

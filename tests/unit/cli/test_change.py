@@ -66,13 +66,24 @@ def test_a_dry_run_is_a_plan_that_exits_with_0(run_json, events, no_engine):
     assert len(events.metadata.snapshots) == 1
 
 
-def test_a_compaction_for_programs(run_json, events, engine):
+def test_a_compaction_for_programs(run_json, events, engine, logged):
     outcome, code = run_json("compact", "db.events", *SPARK)
 
     assert (code, outcome["status"], outcome["reason"]) == (0, "succeeded", "5 files became 1.")
     assert (outcome["stats"]["files_before"], outcome["stats"]["files_after"]) == (6, 2)
     assert outcome["proof"]["rows_out"] == 500
-    assert [logged.job_id for logged in engine.log] == [outcome["job_id"]]
+    assert logged("dag_run_id") == [outcome["job_id"]]
+
+
+def test_a_compaction_without_work_is_logged_without_an_engine(
+    run_json, lake, events, logged, no_engine
+):
+    lake.create("db.quiet", events.schema())
+
+    outcome, code = run_json("compact", "db.quiet")
+
+    assert (code, outcome["status"]) == (0, "nothing_to_do")
+    assert logged("dag_run_id") == [outcome["job_id"]]
 
 
 def test_a_compaction_for_people_ends_with_how_to_undo_it(run, events, engine):

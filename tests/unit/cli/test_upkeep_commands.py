@@ -41,7 +41,7 @@ def merging(lake, engine, busy):
     return engine
 
 
-def test_manifests_are_merged_once(run_json, run, merging):
+def test_manifests_are_merged_once(run_json, run, merging, logged):
     document, code = run_json("manifests", "db.events")
     again = run("manifests", "db.events")
 
@@ -55,7 +55,7 @@ def test_manifests_are_merged_once(run_json, run, merging):
     assert outcome["figures_after"]["manifests"] == 1
     assert again.exit_code == 0
     assert "nothing_to_do" in again.stdout
-    assert [item.operation for item in merging.log] == ["rewrite_manifests"] * 2
+    assert logged("operation") == ["rewrite_manifests"] * 2
 
 
 def test_figures_and_the_way_back_are_shown(run, merging):

@@ -53,6 +53,7 @@ def world(lake, store, clock):
         metadata=lake.metadata,
         make_engine=lambda: lake,
         store=store,
+        log=lake,
         clock=clock,
         say=SilentReporter(),
         cost_model=CostModel(),

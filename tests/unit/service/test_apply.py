@@ -316,7 +316,7 @@ def test_a_foreign_append_after_the_rewrite_does_not_disturb_the_proof(world, pl
 
 
 def test_a_log_that_fails_does_not_hide_what_happened(world, plan, lake, store):
-    lake.write_log = raises(ExecutionError("no namespace"))
+    lake.write = raises(ExecutionError("no namespace"))
 
     outcome = world.apply(plan())
 

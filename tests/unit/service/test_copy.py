@@ -41,6 +41,7 @@ def maintenance(lake, store):
         metadata=lake.metadata,
         make_engine=lambda: lake,
         store=store,
+        log=lake,
         clock=lambda: datetime.now(tz=UTC),
         say=SilentReporter(),
         cost_model=CostModel(),

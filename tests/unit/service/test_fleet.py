@@ -44,7 +44,7 @@ class Lakes:
     def commit(self, change):
         self[change.table].metadata.commit(change)
 
-    def write_log(self, outcomes):
+    def write(self, outcomes):
         self.logged.append(list(outcomes))
 
     def __getattr__(self, method):
@@ -63,6 +63,7 @@ def world(lakes, store, clock):
         metadata=lakes,
         make_engine=lambda: lakes,
         store=store,
+        log=lakes,
         clock=clock,
         say=SilentReporter(),
         cost_model=CostModel(),
@@ -169,7 +170,7 @@ def test_a_log_that_cannot_be_written_is_said(world, lakes, monkeypatch):
     def fail(_outcomes):
         raise ExecutionError("no such namespace")
 
-    monkeypatch.setattr(lakes, "write_log", fail)
+    monkeypatch.setattr(lakes, "write", fail)
     report, *_ = maintain(world, lakes)
 
     assert report.log_problem == "no such namespace"

@@ -204,13 +204,22 @@ def test_nothing_is_done_while_another_job_holds_the_table(world, lake, due):
     assert lake.deleted_paths == []
 
 
-def test_files_since_the_start_of_a_lost_job_are_kept(world, lake, clock):
+def test_files_since_the_start_of_a_running_job_are_kept(world, lake, clock):
+    clock.now = NOW - timedelta(days=10)
+    world.store.claim("long", TABLE, "rewrite_data_files", 11 * 86400)
+    clock.now = NOW
+    report = find_orphans(world, TABLE, RULES)
+    assert report.orphans == ()
+    assert "job long" in report.cutoff_reason
+
+
+def test_a_lost_job_is_settled_and_holds_nothing_back(world, lake, clock):
     clock.now = NOW - timedelta(days=10)
     world.store.release(world.store.claim("lost", TABLE, "rewrite_data_files", 60))
     clock.now = NOW
     report = find_orphans(world, TABLE, RULES)
-    assert report.orphans == ()
-    assert "job lost" in report.cutoff_reason
+    assert len(report.orphans) == 1
+    assert world.store.job("lost").state is JobState.FAILED
 
 
 def test_a_lost_lease_ends_the_run_before_anything_is_deleted(world, lake, due, clock):

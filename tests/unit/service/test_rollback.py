@@ -168,7 +168,7 @@ def test_a_log_that_fails_does_not_undo_what_happened(back, lake, store):
         raise ExecutionError("no log")
 
     lake.append(data_file("bad", MB))
-    lake.write_log = refuse
+    lake.write = refuse
 
     outcome = back(snapshot_id=1)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from neve.model.errors import CommitConflict, CommitUnknown, LeaseLost
+from neve.model.errors import CommitConflict, CommitUnknown, EngineDied, LeaseLost
 from neve.model.facts import (
     OPERATION_PROPERTY,
     DeleteKind,
@@ -219,6 +219,19 @@ def test_a_conflict_leaves_the_table_as_it_was(world, lake, operation):
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, "A writer was faster.")
     assert [ref.name for ref in lake.facts.refs] == ["main"]
+
+
+@by_name
+def test_an_engine_that_dies_is_a_failure_with_an_end(world, lake, store, operation):
+    def die():
+        raise EngineDied("Spark's process has ended.")
+
+    lake.before_commit = die
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "Spark's process has ended.")
+    assert store.job(outcome.job_id).state is JobState.FAILED
 
 
 @by_name

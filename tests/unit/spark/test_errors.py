@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+from neve.model.errors import CommitConflict, CommitUnknown, EngineDied, ExecutionError
 from neve.spark.errors import engine_errors, translate
 
 ICEBERG = "org.apache.iceberg.exceptions."
@@ -114,12 +114,41 @@ def test_errors_that_pyspark_renamed_keep_their_origin():
     assert type(translate("x", error)) is CommitConflict
 
 
-def test_a_gateway_that_broke_is_an_execution_error():
-    with pytest.raises(ExecutionError, match="x failed: Answer from Java side is empty") as caught:  # noqa: SIM117
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JNetworkError("Answer from Java side is empty"),
+        Py4JError("An error occurred while calling o57.collect"),
+        ConnectionRefusedError("Connection refused"),
+        ConnectionResetError("reset"),
+        BrokenPipeError("pipe"),
+        EOFError("no more"),
+    ],
+)
+def test_a_call_without_an_answer_means_that_the_jvm_is_gone(error):
+    with pytest.raises(EngineDied, match="x failed: Spark's process has ended") as caught:  # noqa: SIM117
         with engine_errors("x"):
+            raise error
+
+    assert caught.value.__cause__ is error
+
+
+def test_a_refusal_of_py4j_itself_is_an_answer():
+    error = Py4JError("An error occurred while calling o1.f. Trace:\nno such method")
+
+    assert type(translate("x", error)) is ExecutionError
+
+
+def test_a_jvm_that_ends_before_it_explains_itself_is_gone():
+    class Gone(JavaError):
+        def __init__(self):
+            Exception.__init__(self, "An error occurred")
+
+        @property
+        def java_exception(self):
             raise Py4JNetworkError("Answer from Java side is empty")
 
-    assert isinstance(caught.value.__cause__, Py4JNetworkError)
+    assert type(translate("x", Gone())) is EngineDied
 
 
 def test_errors_of_our_own_pass_through():

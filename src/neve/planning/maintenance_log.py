@@ -1,0 +1,54 @@
+"""The maintenance log: its table, its columns and its rows, the same whoever writes it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+
+from neve.model.outcome import Outcome
+from neve.model.table import TableRef
+
+LOG_TABLE_NAME = "_maintenance_log"
+#: Columns in their order, with Iceberg's names of their types.
+LOG_COLUMNS: Mapping[str, str] = {
+    "table_name": "string",
+    "operation": "string",
+    "status": "string",
+    "details": "string",
+    "snapshots_before": "int",
+    "snapshots_after": "int",
+    "files_before": "int",
+    "files_after": "int",
+    "dag_run_id": "string",
+    # UTC without saying so: all engines read it alike.
+    "executed_at": "timestamp",
+}
+#: The log speaks the words that every engine's log speaks.
+LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
+
+
+def by_log(outcomes: Sequence[Outcome]) -> dict[TableRef, list[Outcome]]:
+    """Outcomes by the log that they belong to: the one beside their table."""
+    found: dict[TableRef, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        found[outcome.table.sibling(LOG_TABLE_NAME)].append(outcome)
+    return dict(found)
+
+
+def log_row(outcome: Outcome) -> dict[str, object]:
+    """What the log says about an outcome, by column."""
+    values = (
+        outcome.table.name,
+        LOGGED_OPERATIONS.get(outcome.operation, outcome.operation),
+        "completed" if outcome.status.is_good else "failed",
+        # A file's name may hold bytes that are no text.
+        outcome.reason.encode("utf-8", "replace").decode("utf-8"),
+        outcome.snapshots_before,
+        outcome.snapshots_after,
+        outcome.stats.files_before,
+        outcome.stats.files_after,
+        outcome.job_id,
+        outcome.finished_at.astimezone(UTC).replace(tzinfo=None),
+    )
+    return dict(zip(LOG_COLUMNS, values, strict=True))

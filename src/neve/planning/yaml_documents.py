@@ -1,0 +1,101 @@
+"""YAML and JSON that people hand in, read within bounds: a short text can mean a very large one.
+
+An alias stands for all that its anchor holds, so that ten lines may stand for a billion values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+MAX_BYTES = 2_000_000
+#: Values in a document, those that aliases stand for counted each time.
+MAX_VALUES = 100_000
+MAX_DEPTH = 64
+#: The parser in C takes a tenth of the time, where PyYAML was built with it.
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BadDocument(ValueError):
+    """The text cannot be used; the message says why, without naming its file."""
+
+
+def read_bounded(path: Path) -> str:
+    """The text of a file that is not too large; raises OSError or ValueError otherwise."""
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise BadDocument(f"is larger than {MAX_BYTES // 1_000_000} MB")
+    return content.decode("utf-8")
+
+
+def parse_yaml(text: str) -> object:
+    """The document, or BadDocument with what is wrong and where."""
+    return _parsed("YAML", text, _load_yaml)
+
+
+def parse_json(text: str) -> object:
+    return _parsed("JSON", text, json.loads)
+
+
+def _parsed(kind: str, text: str, load: Callable[[str], object]) -> object:
+    try:
+        return load(text)
+    except BadDocument:
+        raise
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise BadDocument(f"is not {kind}{line}") from error
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        # A date that there is not, a number of many thousand digits, a tag that does not fit.
+        raise BadDocument(f"is not {kind}: {str(error).splitlines()[0][:200]}") from error
+    except RecursionError as error:
+        raise BadDocument(f"is nested deeper than {kind} is read") from error
+
+
+def _load_yaml(text: str) -> object:
+    _refuse_what_grows(text)
+    return yaml.load(text, Loader)
+
+
+def _refuse_what_grows(text: str) -> None:
+    """Look at the events of the parser alone, which take no more room than the text."""
+    measure = _Measure()
+    for event in yaml.parse(text, Loader):
+        measure.take(event)
+        if len(measure.open_nodes) > MAX_DEPTH:
+            raise BadDocument(f"is nested deeper than {MAX_DEPTH} levels")
+        if measure.values > MAX_VALUES:
+            raise BadDocument(f"stands for more than {MAX_VALUES:,} values, with its aliases")
+
+
+class _Measure:
+    """Counts values as they would be with every alias written out."""
+
+    def __init__(self) -> None:
+        self.values = 0
+        #: Lists and mappings that have begun, with the count before each.
+        self.open_nodes: list[tuple[str | None, int]] = []
+        self._sizes: dict[str, int] = {}
+
+    def take(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._sizes:
+                raise BadDocument(f"holds itself, by its alias *{event.anchor}")
+            self.values += self._sizes[event.anchor]
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self.open_nodes.append((event.anchor, self.values))
+            self.values += 1
+        elif isinstance(event, yaml.ScalarEvent):
+            self.values += 1
+            self._close(event.anchor, self.values - 1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close(*self.open_nodes.pop())
+
+    def _close(self, anchor: str | None, before: int) -> None:
+        if anchor is not None:
+            self._sizes[anchor] = self.values - before

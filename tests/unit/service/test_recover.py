@@ -1,0 +1,234 @@
+"""No job is left at work by a process that goes on, and lost ones are settled one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neve.model.errors import (
+    CatalogError,
+    CommitUnknown,
+    EngineDied,
+    EngineNeeded,
+    EnvironmentProblem,
+    ExecutionError,
+    StoreError,
+    TableUnreadable,
+)
+from neve.model.job import JobState
+from neve.model.outcome import Status
+from neve.service.fleet import FleetRequest, maintain_tables
+from neve.service.lease import hold_table
+from neve.service.recover import settle_left_behind, settle_unfinished
+from neve.service.rollback import RollbackTarget, roll_back
+from neve.testing.facts import MB, TABLE, data_file
+
+DIED = EngineDied("Spark's process has ended.")
+
+
+def raises(error):
+    def hook(*_args, **_kwargs):
+        raise error
+
+    return hook
+
+
+def tags(lake):
+    return [ref.name for ref in lake.facts.refs if ref.kind == "tag"]
+
+
+@pytest.fixture
+def lose(store):
+    """A job that was killed: its lease is over, and it has no end."""
+
+    def leave(job_id="lost", operation="rewrite_data_files", table=TABLE):
+        lease = store.claim(job_id, table, operation, 60)
+        store.set_state(lease, JobState.REWRITING)
+        store.release(lease)
+
+    return leave
+
+
+def test_an_engine_that_dies_before_its_commit_is_a_failure_with_an_end(world, plan, lake, store):
+    lake.before_commit = raises(DIED)
+    asked = []
+    lake.remove_tag = lambda *args: asked.append(args)
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, DIED.message)
+    assert store.job(outcome.job_id).state is JobState.FAILED
+    # A new engine is not started for a tag that ends by itself.
+    assert (asked, tags(lake)) == ([], [f"neve-undo-{outcome.job_id}"])
+
+
+def test_an_engine_that_dies_after_its_commit_has_done_its_work(world, plan, lake, store):
+    lake.after_commit = raises(DIED)
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, outcome.proof.holds) == (Status.SUCCEEDED, True)
+    assert "its snapshot was found" in outcome.reason
+    assert store.job(outcome.job_id).state is JobState.SUCCEEDED
+
+
+def test_an_engine_that_dies_after_it_lost_rows_is_taken_back(world, plan, lake):
+    lake.after_commit = raises(DIED)
+    lake.lose_rows = 5
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, lake.facts.snapshot_id) == (Status.FAILED, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (DIED, JobState.FAILED),
+        (ExecutionError("no such table"), JobState.FAILED),
+        (EnvironmentProblem("Spark did not start"), JobState.FAILED),
+        (CommitUnknown("the answer was lost"), JobState.UNKNOWN),
+        (StoreError("disk full"), JobState.UNKNOWN),
+    ],
+)
+def test_an_error_before_the_first_step_ends_the_job(world, plan, lake, store, error, state):
+    lake.create_tag = raises(error)
+
+    with pytest.raises(type(error)):
+        world.apply(plan())
+
+    (job,) = store.jobs()
+    assert (job.state, job.reason) == (state, error.message)
+
+
+def test_a_table_that_cannot_be_read_after_the_error_leaves_the_job_unknown(
+    world, plan, lake, store
+):
+    made = plan()
+    survey = lake.survey
+
+    def tag(*_args, **_kwargs):
+        lake.survey = raises(CatalogError("down"))
+        raise DIED
+
+    lake.create_tag = tag
+    with pytest.raises(EngineDied):
+        world.apply(made)
+    lake.survey = survey
+
+    assert [job.state for job in store.jobs()] == [JobState.UNKNOWN]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ZeroDivisionError("x")])
+def test_whatever_ends_the_block_leaves_no_job_at_work(world, plan, lake, store, error):
+    lake.before_commit = raises(error)
+
+    with pytest.raises(type(error)):
+        world.apply(plan())
+
+    (job,) = store.jobs()
+    assert job.state is JobState.UNKNOWN
+    assert store.unfinished(TABLE) == [job]
+
+
+def test_a_store_that_fails_at_the_end_does_not_hide_the_error(store):
+    store.release = raises(StoreError("disk full"))
+    store.end = raises(StoreError("disk full"))
+
+    with pytest.raises(ZeroDivisionError), hold_table(store, "j", TABLE, "rollback", 60):
+        raise ZeroDivisionError
+
+
+def test_a_job_that_has_its_end_keeps_it(store):
+    def work(held):
+        held.end(JobState.FAILED, "said before")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), hold_table(store, "j", TABLE, "rollback", 60) as held:
+        work(held)
+
+    assert (store.job("j").state, store.job("j").reason) == (JobState.FAILED, "said before")
+
+
+def test_one_job_that_cannot_be_judged_does_not_stop_the_others(world, lake, store, lose):
+    lose("first")
+    lose("second")
+    lake.append(operation="replace", **{"neve.job-id": "first"})
+    survey = lake.survey
+
+    def of_now(table, *, where=None, snapshot_id=None):
+        if snapshot_id is not None:
+            raise TableUnreadable("A manifest is missing.")
+        return survey(table)
+
+    lake.survey = of_now
+    ((job, why),) = settle_unfinished(world, lake.facts)
+
+    assert (job.job_id, why.message) == ("first", "A manifest is missing.")
+    assert store.job("first").state is JobState.REWRITING
+    assert store.job("second").state is JobState.FAILED
+
+
+def test_a_job_whose_parent_snapshot_has_expired_is_settled(world, lake, store, lose):
+    lose()
+    lake.append(operation="replace", **{"neve.job-id": "lost"})
+    lake.facts = replace(lake.facts, snapshots=lake.facts.snapshots[1:])
+
+    assert settle_unfinished(world, lake.facts) == []
+    assert store.job("lost").state is JobState.FAILED
+    assert "has expired" in store.job("lost").reason
+
+
+def test_a_job_that_needs_an_engine_waits_for_one(world, lake, store, lose):
+    lose()
+    lake.append(operation="replace", **{"neve.job-id": "lost"})
+    lake.live_rows = raises(AssertionError("asked"))
+    no_engine = replace(world, make_engine=raises(EngineNeeded("Spark alone")))
+
+    assert settle_unfinished(no_engine, lake.facts) == []
+    # Metadata alone was enough: no delete file is in the way.
+    assert store.job("lost").state is JobState.SUCCEEDED
+
+
+def test_nothing_is_read_where_nothing_was_lost(world, lake):
+    lake.survey = raises(AssertionError("read"))
+
+    assert settle_left_behind(world, TABLE) == []
+
+
+def test_a_running_job_is_not_settled(world, store):
+    store.claim("now", TABLE, "rewrite_data_files", 60)
+
+    assert settle_left_behind(world, TABLE) == []
+    assert store.job("now").state is JobState.PLANNING
+
+
+def maintain(world, lake, **request):
+    return maintain_tables(world, [TABLE], FleetRequest(**request))
+
+
+def test_a_turn_with_nothing_to_do_settles_what_was_lost(world, lake, store, lose):
+    maintain(world, lake)
+    lose()
+
+    maintain(world, lake)
+
+    assert store.job("lost").state is JobState.FAILED
+
+
+def test_a_dry_run_settles_nothing(world, lake, store, lose):
+    lose()
+
+    maintain(world, lake, dry_run=True)
+
+    assert store.job("lost").state is JobState.REWRITING
+
+
+def test_a_rollback_settles_what_was_lost(world, lake, store, lose):
+    lose()
+    lake.append(data_file("bad", MB))
+
+    roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+
+    assert store.job("lost").state is JobState.FAILED
