@@ -17,6 +17,7 @@ NeveError
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
+│   ├── RefLost                a branch or tag may have gone with a snapshot that was removed
 │   └── ProofFailed            what was written is not what was there
 └── ParquetError               a Parquet file cannot be worked on
     ├── ParquetCorrupt         its bytes contradict the format
@@ -106,6 +107,10 @@ class CommitConflict(ExecutionError):
 
 class CommitUnknown(ExecutionError):
     """The answer to the commit was lost; the snapshot log decides."""
+
+
+class RefLost(ExecutionError):
+    """A branch or tag may have gone with a snapshot that was removed."""
 
 
 class ProofFailed(ExecutionError):

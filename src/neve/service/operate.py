@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, NeveError
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, NeveError, RefLost
 from neve.model.expiry import WantedTag
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobState
@@ -143,7 +143,7 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(table)
     landed = run.operation.has_landed(plan, run.job_id, after)
-    if failure is not None and not landed:
+    if failure is not None and (not landed or isinstance(failure, RefLost)):
         return _failed(run, failure, after, tag)
     if not landed:
         _drop_tag(run, tag)
