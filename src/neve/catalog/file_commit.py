@@ -59,7 +59,12 @@ def commit_file(
     once._write_metadata = write
     # What Glue calls for S3 tables.
     once._write_metadata_no_exist_check = write
-    once.commit_table(judged, (), ())
+    answer = once.commit_table(judged, (), ())
+    if answer.metadata_location != location:
+        raise ExecutionError(
+            f"{change.purpose} failed, and nothing was changed: catalogs of the kind "
+            f"{type(catalog).__name__} do not take metadata that is written for them."
+        )
     return metadata
 
 

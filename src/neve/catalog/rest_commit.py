@@ -22,7 +22,7 @@ from pyiceberg.table.update import (
 )
 
 from neve.catalog.careful import Damaged, damage_explained, read_metadata
-from neve.model.errors import ExecutionError
+from neve.model.errors import RefLost
 from neve.model.metadata_change import MAIN, MetadataChange
 
 
@@ -105,7 +105,7 @@ def refuse_lost_refs(judged: Table, after: TableMetadata, change: MetadataChange
         refs = _refs_of(judged.io, entry.metadata_file, change)
         lost = [name for name, snapshot_id in refs.items() if snapshot_id in gone]
         if lost:
-            raise ExecutionError(
+            raise RefLost(
                 f"Branch or tag {lost[0]} of table {change.table} was made on snapshot "
                 f"{refs[lost[0]]} while that was being removed, and the catalog dropped both. "
                 f"No file was deleted; {entry.metadata_file} still describes them.",
@@ -118,9 +118,10 @@ def _refs_of(io: FileIO, location: str, change: MetadataChange) -> dict[str, int
         with damage_explained():
             metadata = read_metadata(io, location)
     except Damaged as damaged:
-        raise ExecutionError(
+        raise RefLost(
             f"Somebody committed to table {change.table} while snapshots were being removed, and "
-            f"what cannot be seen in {location}: {damaged}. No file was deleted.",
+            f"{location} cannot tell whether a branch or tag was lost: {damaged}. "
+            "No file was deleted.",
             next_step="Run the command again: it plans anew.",
         ) from damaged
     return {name: ref.snapshot_id for name, ref in metadata.refs.items() if name != MAIN}

@@ -20,6 +20,7 @@ NeveError
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
 │   ├── EngineDied             the engine's process ended; the table tells how far it came
+│   ├── RefLost                a branch or tag may have gone with a snapshot that was removed
 │   └── ProofFailed            what was written is not what was there
 └── ParquetError               a Parquet file cannot be worked on
     ├── ParquetCorrupt         its bytes contradict the format
@@ -121,6 +122,10 @@ class CommitUnknown(ExecutionError):
 
 class EngineDied(ExecutionError):
     """The engine's process ended while it worked."""
+
+
+class RefLost(ExecutionError):
+    """A branch or tag may have gone with a snapshot that was removed."""
 
 
 class ProofFailed(ExecutionError):

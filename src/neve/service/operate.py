@@ -18,6 +18,7 @@ from neve.model.errors import (
     EngineDied,
     ExecutionError,
     NeveError,
+    RefLost,
 )
 from neve.model.expiry import WantedTag
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
@@ -148,7 +149,7 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(table)
     landed = run.operation.has_landed(plan, run.job_id, after)
-    if failure is not None and not landed:
+    if failure is not None and (not landed or isinstance(failure, RefLost)):
         return _failed(run, failure, after, tag)
     if not landed:
         _drop_tag(run, tag)

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from neve.model.errors import CommitUnknown, ExecutionError, InputError, JobRefused, NeveError
+from neve.model.errors import CommitUnknown, InputError, JobRefused, NeveError
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
@@ -148,19 +148,17 @@ def _outcome(
     after: TableFacts,
     target: SnapshotFacts,
 ) -> Outcome:
-    if after.snapshot_id != target.snapshot_id:
-        raise ExecutionError(
-            f"Table {before.table} is at snapshot {after.snapshot_id} after the rollback, "
-            f"not at {target.snapshot_id}: another writer committed at the same time."
-        )
-    kept = {s.snapshot_id for s in after.ancestry()}
+    kept = {s.snapshot_id for s in replace(after, snapshot_id=target.snapshot_id).ancestry()}
     left_behind = [s for s in before.ancestry() if s.snapshot_id not in kept]
+    reason = f"Went to snapshot {target.snapshot_id} and left {len(left_behind)} behind."
+    if after.snapshot_id != target.snapshot_id:
+        reason += f" Another writer has moved main on to snapshot {after.snapshot_id} since."
     return Outcome(
         job_id=job_id,
         table=before.table,
         operation=OPERATION,
         status=Status.SUCCEEDED,
-        reason=f"Went to snapshot {target.snapshot_id} and left {len(left_behind)} behind.",
+        reason=reason,
         started_at=started_at,
         finished_at=world.clock(),
         stats=CompactionStats(

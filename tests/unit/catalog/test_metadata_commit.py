@@ -8,7 +8,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.schema import Schema
+from pyiceberg.table import CommitTableResponse
 from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.types import LongType, NestedField
 
@@ -351,9 +353,22 @@ def test_an_answer_that_was_lost_before_the_commit_is_unknown(
     assert state(lake)[2] == 4
 
 
-def test_a_full_disk_changes_nothing_and_is_no_mystery(writer, change, lake, monkeypatch):
-    from pyiceberg.io.pyarrow import PyArrowFile
+def test_a_catalog_that_goes_its_own_way_is_not_taken_for_a_success(
+    writer, change, lake, catalogs, monkeypatch
+):
+    def do_nothing(self, table, *_):
+        location = table.metadata_location
+        return CommitTableResponse.model_validate(
+            {"metadata": table.metadata, "metadata-location": location}
+        )
 
+    monkeypatch.setattr(type(catalogs.writable(lake.name)), "commit_table", do_nothing)
+
+    with pytest.raises(ExecutionError, match="nothing was changed: catalogs of the kind Sql"):
+        writer.commit(change(**CHANGES["rollback"]))
+
+
+def test_a_full_disk_changes_nothing_and_is_no_mystery(writer, change, lake, monkeypatch):
     monkeypatch.setattr(PyArrowFile, "create", raising(OSError("No space left on device")))
 
     with pytest.raises(ExecutionError, match="nothing was changed: metadata could not be written"):

@@ -14,7 +14,7 @@ from tests.unit.catalog.rest_server import RestTable, serving
 from neve.catalog import connect
 from neve.catalog.connect import Catalogs
 from neve.catalog.metadata_commit import CatalogMetadataWriter
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, RefLost
 from neve.model.expiry import WantedTag
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
@@ -221,14 +221,14 @@ def late_tag(table, folder, *, readable=True):
 def test_a_tag_that_the_server_dropped_with_its_snapshot_is_told(commit, table, tmp_path):
     late_tag(table, tmp_path)
 
-    with pytest.raises(ExecutionError, match=r"tag late of table rest\.db\.events was made"):
+    with pytest.raises(RefLost, match=r"tag late of table rest\.db\.events was made"):
         commit(**REMOVAL)
 
 
 def test_a_commit_in_between_that_cannot_be_read_stops_the_deletion(commit, table, tmp_path):
     late_tag(table, tmp_path, readable=False)
 
-    with pytest.raises(ExecutionError, match="No file was deleted"):
+    with pytest.raises(RefLost, match="No file was deleted"):
         commit(**REMOVAL)
 
 

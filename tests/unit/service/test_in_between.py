@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, PlanStale
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, PlanStale, RefLost
 from neve.model.expiry import ExpiryRules
 from neve.model.facts import ManifestContent, ManifestFacts, RefFacts
 from neve.model.job import JobState
@@ -75,6 +75,20 @@ def test_an_append_while_a_rollback_is_undone_stays(world, lake, store):
 
     assert (lineage(lake), lake.facts.refs) == ([3, 1], refs)
     assert state_of(store) is JobState.FAILED
+
+
+def test_an_append_right_after_a_rollback_is_no_failure_of_it(world, lake, store):
+    lake.append(data_file("bad", MB))
+    lake.metadata.after_commit = lambda: lake.append(data_file("next", MB))
+
+    outcome = back(world, snapshot_id=1)
+
+    assert (outcome.status, outcome.snapshot_after, lineage(lake)) == (Status.SUCCEEDED, 3, [3, 1])
+    assert outcome.reason == (
+        "Went to snapshot 1 and left 1 behind. "
+        "Another writer has moved main on to snapshot 3 since."
+    )
+    assert state_of(store) is JobState.SUCCEEDED
 
 
 def test_a_rollback_and_its_tag_are_one_commit(world, lake):
@@ -306,3 +320,15 @@ def test_an_expiry_that_never_wins_gives_up(expire, aged):
     outcome = expire()
 
     assert (outcome.status, len(tries), len(aged.facts.snapshots)) == (Status.FAILED, ATTEMPTS, 4)
+
+
+def test_an_expiry_that_may_have_cost_a_ref_deletes_no_file_and_has_failed(expire, aged):
+    def tell():
+        raise RefLost("Tag late is gone.")
+
+    aged.metadata.after_commit = once(tell, at=2)
+
+    outcome = expire()
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "Tag late is gone.")
+    assert aged.deleted_paths == []
