@@ -197,7 +197,8 @@ def write(folder: Path, scheme: str = "file://") -> list[FileDetails]:
     found = []
     for number, (rows, metrics) in enumerate(zip(ROWS, METRICS, strict=True)):
         path = folder / f"doubtful-{number}.parquet"
-        pq.write_table(pa.table(rows, SCHEMA), path, store_decimal_as_integer=True)
+        table = pa.table(rows, SCHEMA)
+        pq.write_table(table, path, compression="zstd", store_decimal_as_integer=True)
         found.append(FileDetails(f"{scheme}{path}", 0, (), path.stat().st_size, 4, metrics))
     return found
 

@@ -38,6 +38,11 @@ def by_pyiceberg(lake, table, question):
     return set(scan.to_arrow()["id"].to_pylist())
 
 
+def copy(lake, table):
+    outcome = lake.compact(table, policy=COPY)
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 1), outcome.reason
+
+
 def test_every_engine_finds_the_same_rows_in_a_copy(lake, doubtful):
     table, files = doubtful
     before = [
@@ -45,9 +50,8 @@ def test_every_engine_finds_the_same_rows_in_a_copy(lake, doubtful):
         for question in QUESTIONS
     ]
 
-    outcome = lake.compact(table, policy=COPY)
+    copy(lake, table)
 
-    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 1), outcome.reason
     for question, (spark, pyiceberg) in zip(QUESTIONS, before, strict=True):
         truth = in_files(files, question)
         assert spark | pyiceberg <= truth, question
@@ -58,7 +62,7 @@ def test_every_engine_finds_the_same_rows_in_a_copy(lake, doubtful):
 def test_a_delete_leaves_the_rows_that_it_does_not_name(lake, doubtful):
     """A null count that one source lacks would make Iceberg drop the whole copy."""
     table, _ = doubtful
-    lake.compact(table, policy=COPY)
+    copy(lake, table)
 
     lake.sql(f"DELETE FROM {table} WHERE n >= 1")
 
@@ -71,6 +75,6 @@ def test_extremes_are_those_of_the_rows(lake, doubtful):
     query = f"SELECT min(id), max(id), min(n), max(n), min(q), max(q), count(n) FROM {table}"
     before = lake.sql(query).collect()
 
-    lake.compact(table, policy=COPY)
+    copy(lake, table)
 
     assert lake.sql(query).collect() == before
