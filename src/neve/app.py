@@ -47,7 +47,13 @@ class App:
 
         def make_session() -> SparkSession:
             say("Starting Spark …")
-            return build_session(catalogs, master=spark.master, conf=spark.conf, say=say)
+            return build_session(
+                catalogs,
+                master=spark.master,
+                conf=spark.conf,
+                say=say,
+                commit_gate=spark.commit_gate,
+            )
 
         return SparkEngine(make_session)
 

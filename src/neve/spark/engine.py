@@ -19,6 +19,7 @@ from neve.spark import tables
 from neve.spark.errors import engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
+from neve.spark.gate.session import close_gate
 from neve.spark.listing.distribute import look_up
 from neve.spark.log_table import write_log
 from neve.spark.opened_file import S3_SCHEMES
@@ -188,3 +189,4 @@ class SparkEngine:
         if self._session is not None:
             self._session.stop()
             self._session = None
+            close_gate()

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
 from neve.spark.conf import EXTENSIONS, catalog_conf, packages
+from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
 
@@ -47,11 +48,16 @@ def build_session(
     conf: Mapping[str, str],
     say: Callable[[str], None],
     environ: Mapping[str, str] | None = None,
+    commit_gate: bool = True,
 ) -> SparkSession:
     """A session with every catalog configured and Iceberg's jars in place."""
     environ = os.environ if environ is None else environ
     java = find_java(environ)
     settings = _settings(catalogs, master, conf)
+    if commit_gate:
+        ungated = {name for name in catalogs if f"spark.sql.catalog.{name}.uri" in conf}
+        is_local = master.startswith("local")
+        settings = through_the_gate(settings, catalogs.keys() - ungated, is_local=is_local)
     if "spark.jars" not in settings and "spark.jars.packages" not in settings:
         settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, say))
     builder = SparkSession.builder.appName("neve").master(master)
