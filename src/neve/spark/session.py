@@ -55,9 +55,8 @@ def build_session(
     java = find_java(environ)
     settings = _settings(catalogs, master, conf)
     if commit_gate:
-        ungated = {name for name in catalogs if f"spark.sql.catalog.{name}.uri" in conf}
         is_local = master.startswith("local")
-        settings = through_the_gate(settings, catalogs.keys() - ungated, is_local=is_local)
+        settings = through_the_gate(settings, catalogs, is_local=is_local, chosen=conf.keys())
     if "spark.jars" not in settings and "spark.jars.packages" not in settings:
         settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, say))
     builder = SparkSession.builder.appName("neve").master(master)

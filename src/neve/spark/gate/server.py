@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -25,6 +26,8 @@ from neve.spark.gate.upstream import (
 LOOPBACK = "127.0.0.1"
 CONFIG_PATH = "v1/config"
 CREATE_TABLE = re.compile(r"v1/(?:.+/)?namespaces/[^/]+/tables")
+#: Not one that Iceberg's client takes for an invitation to ask again.
+GIVE_UP_STATUS = 599
 #: A connection of the JVM's pool may rest for so long.
 IDLE_SECONDS = 900
 
@@ -105,7 +108,10 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._forward(upstream, request)
         except NoAnswer as error:
-            self._answer(error_answer(error.status, "RESTException", error.what))
+            answer = error_answer(error.status, "RESTException", error.what)
+            # Without the gate the JVM would not wait again and again for who is not there, either.
+            status = error.status if error.is_worth_a_retry else GIVE_UP_STATUS
+            self._answer(replace(answer, status=status))
 
     do_GET = do_HEAD = do_POST = do_DELETE = do_PUT = _handle
 

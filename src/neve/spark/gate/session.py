@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from neve.spark.gate.conf import gated, is_gated, upstream_of
 from neve.spark.gate.server import CommitGate
@@ -13,12 +13,21 @@ _changing = threading.Lock()
 
 
 def through_the_gate(
-    settings: Mapping[str, str], names: Iterable[str], *, is_local: bool
+    settings: Mapping[str, str],
+    names: Iterable[str],
+    *,
+    is_local: bool,
+    chosen: Collection[str] = (),
 ) -> dict[str, str]:
-    """A session's settings in which these catalogs, if they are REST ones, are behind the gate."""
+    """A session's settings in which these catalogs, if they are REST ones, are behind the gate.
+
+    Keys that the user has chosen stay: who gives Spark a catalog's address means that address.
+    """
     result = dict(settings)
     for name in names:
         prefix = f"spark.sql.catalog.{name}."
+        if f"{prefix}uri" in chosen:
+            continue
         values = {k.removeprefix(prefix): v for k, v in settings.items() if k.startswith(prefix)}
         if not is_gated(values):
             continue

@@ -32,9 +32,10 @@ Headers = list[tuple[str, str]]
 class NoAnswer(Exception):
     """The catalog gave no whole answer; `status` is what a gateway says then."""
 
-    def __init__(self, status: int, what: str) -> None:
+    def __init__(self, status: int, what: str, *, is_worth_a_retry: bool = False) -> None:
         self.status = status
         self.what = what
+        self.is_worth_a_retry = is_worth_a_retry
         super().__init__(what)
 
 
@@ -168,11 +169,11 @@ def _no_answer(error: Exception) -> NoReturn:
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError)
     if isinstance(error, requests.exceptions.SSLError):
         raise NoAnswer(502, "the catalog's certificate was not accepted") from error
-    if isinstance(error, requests.ConnectTimeout):
-        raise NoAnswer(504, "the catalog could not be reached in time") from error
     if isinstance(error, timeouts):
         raise NoAnswer(504, "the catalog gave no answer in time") from error
-    raise NoAnswer(502, "the connection to the catalog broke") from error
+    if error.args and isinstance(error.args[0], urllib3.exceptions.MaxRetryError):
+        raise NoAnswer(502, "the catalog could not be reached") from error
+    raise NoAnswer(502, "the connection to the catalog broke", is_worth_a_retry=True) from error
 
 
 def _forwarded(headers: Mapping[str, str]) -> dict[str, str]:

@@ -64,6 +64,13 @@ def test_other_catalogs_are_reached_as_before(properties):
     assert session._gate is None
 
 
+def test_an_address_that_the_user_gave_spark_stays():
+    settings = {**catalog_conf("c", REST), "spark.sql.catalog.c.uri": "http://mine"}
+    chosen = ["spark.sql.catalog.c.uri"]
+
+    assert through_the_gate(settings, ["c"], is_local=True, chosen=chosen) == settings
+
+
 def test_a_catalog_has_one_address_for_as_long_as_the_gate_is_open():
     first, again = conf(REST)[1]["uri"], conf(REST)[1]["uri"]
     other = conf({**REST, "uri": "https://other.example"})[1]["uri"]
