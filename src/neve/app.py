@@ -79,7 +79,13 @@ def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> S
 
     def make_session() -> SparkSession:
         say("Starting Spark …")
-        return build_session(properties, master=settings.master, conf=settings.conf, say=say)
+        return build_session(
+            properties,
+            master=settings.master,
+            conf=settings.conf,
+            say=say,
+            commit_gate=settings.commit_gate,
+        )
 
     return SparkEngine(make_session)
 

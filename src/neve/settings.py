@@ -59,6 +59,8 @@ class SparkSettings(Section):
 
     master: str = "local[*]"
     conf: dict[str, str] = Field(default_factory=dict)
+    #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
+    commit_gate: bool = True
 
     @field_validator("conf", mode="before")
     @classmethod

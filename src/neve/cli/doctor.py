@@ -67,7 +67,7 @@ def _checks(config: str | None) -> Iterator[Check]:
         yield Check("catalogs", False, error.message, error.next_step)
         return
     for name in catalogs.names:
-        yield _try(f"catalog {name}", lambda name=name: _catalog(catalogs, name))  # type: ignore[misc]
+        yield _try(f"catalog {name}", lambda name=name: _catalog(catalogs, name, settings))  # type: ignore[misc]
 
 
 def _try(name: str, look: Callable[[], str]) -> Check:
@@ -132,6 +132,13 @@ def _require_writable(folder: Path, fix: str) -> None:
         raise EnvironmentProblem(f"{folder} cannot be written.", next_step=fix)
 
 
-def _catalog(catalogs: Catalogs, name: str) -> str:
-    namespaces = catalogs.namespaces(name)
-    return f"{len(namespaces)} namespaces"
+def _catalog(catalogs: Catalogs, name: str, settings: Settings) -> str:
+    from neve.spark.conf import catalog_type
+    from neve.spark.gate.conf import why_not_gated
+
+    namespaces, properties = catalogs.namespaces(name), catalogs.properties(name)
+    told = f"{len(namespaces)} namespaces"
+    if catalog_type(name, properties) not in ("rest", "nessie"):
+        return told
+    why = why_not_gated(properties) if settings.spark.commit_gate else "spark.commit_gate is off"
+    return f"{told}; commits without a clear answer are not settled, since {why}" if why else told

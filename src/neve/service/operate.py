@@ -26,6 +26,7 @@ from neve.model.job import JobState
 from neve.model.operation import Operation, OperationPlan
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
+from neve.service.ancestry import lost_history
 from neve.service.apply import record_in_log
 from neve.service.lease import HeldLease, hold_table
 from neve.service.recover import settle_after, settle_unfinished
@@ -148,6 +149,8 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
         failure = error
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(table)
+    if lost := lost_history(after, [run.before.snapshot_id]):
+        return _taken_back(run, lost, after)
     landed = run.operation.has_landed(plan, run.job_id, after)
     if failure is not None and (not landed or isinstance(failure, RefLost)):
         return _failed(run, failure, after, tag)

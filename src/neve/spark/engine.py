@@ -21,6 +21,7 @@ from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
+from neve.spark.gate.session import close_gate
 from neve.spark.jvm import abandon, has_ended, is_dead
 from neve.spark.listing.distribute import look_up
 from neve.spark.log_table import append_log
@@ -227,15 +228,10 @@ class SparkEngine:
             session, self._session = self._session, None
         if session is None:
             return
-        if not is_dead(session):
-            try:
-                session.stop()
-            except (Py4JError, OSError):
-                # It ended first: there is nothing to stop.
-                pass
-            else:
-                return
-        abandon(session)
+        try:
+            _end(session)
+        finally:
+            close_gate()
 
 
 class BorrowedEngine(SparkEngine):
@@ -272,3 +268,15 @@ class _Watch:
 def _storage(session: SparkSession, table: TableRef) -> Storage:
     """How tasks reach the table's files."""
     return storage_of(tables.io_properties(session, table))
+
+
+def _end(session: SparkSession) -> None:
+    if not is_dead(session):
+        try:
+            session.stop()
+        except (Py4JError, OSError):
+            # It ended first: there is nothing to stop.
+            pass
+        else:
+            return
+    abandon(session)

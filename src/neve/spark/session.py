@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
 from neve.spark.conf import EXTENSIONS, catalog_conf, packages
+from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
 from neve.spark.jvm import forget_gateway, keep_py4j_quiet
@@ -49,11 +50,15 @@ def build_session(
     conf: Mapping[str, str],
     say: Callable[[str], None],
     environ: Mapping[str, str] | None = None,
+    commit_gate: bool = True,
 ) -> SparkSession:
     """A session with every catalog configured and Iceberg's jars in place."""
     environ = os.environ if environ is None else environ
     java = find_java(environ)
     settings = _settings(catalogs, master, conf)
+    if commit_gate:
+        is_local = master.startswith("local")
+        settings = through_the_gate(settings, catalogs, is_local=is_local, chosen=conf.keys())
     if "spark.jars" not in settings and "spark.jars.packages" not in settings:
         settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, say))
     builder = SparkSession.builder.appName("neve").master(master)

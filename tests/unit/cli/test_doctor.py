@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from neve.catalog.connect import Catalogs
 from neve.cli import doctor
 from neve.model.errors import EnvironmentProblem
 from neve.spark import jars, java
@@ -135,3 +136,24 @@ def test_no_catalog_at_all(run_json):
     checks, code = run_json("doctor")
 
     assert (code, failed(checks)["catalogs"]["detail"]) == (1, "No catalog is configured.")
+
+
+@pytest.mark.parametrize(
+    ("catalog", "spark", "told"),
+    [
+        ("", "", ""),
+        (", rest.sigv4-enabled: true", "", "its requests are signed with SigV4"),
+        ("", "spark: {commit_gate: false}", "spark.commit_gate is off"),
+    ],
+)
+def test_a_catalog_without_the_gate_is_told(run_json, monkeypatch, catalog, spark, told):
+    monkeypatch.setattr(Catalogs, "namespaces", lambda *_: [("n",)])
+    Path("neve.yaml").write_text(
+        f"catalogs: {{remote: {{type: rest, uri: 'http://c'{catalog}}}}}\n{spark}"
+    )
+
+    checks, _ = run_json("doctor")
+
+    doubt = f"; commits without a clear answer are not settled, since {told}" if told else ""
+    assert checks[-1]["detail"].startswith(f"1 namespaces{doubt}")
+    assert ("not settled" in checks[-1]["detail"]) is bool(told)

@@ -209,6 +209,24 @@ def test_a_writer_that_falls_out_of_the_history_is_noticed(world, lake, operatio
 
 
 @by_name
+@pytest.mark.parametrize("failure", [None, CommitUnknown("The answer was lost.")])
+def test_a_main_that_was_moved_back_is_noticed_by_every_operation(world, lake, operation, failure):
+    lake.append(data_file("writer", MB))
+
+    def move_back():
+        lake.facts = replace(lake.facts, snapshot_id=1)
+        if failure is not None:
+            raise failure
+
+    lake.after_commit = move_back
+
+    outcome = run_operation(world, TABLE, operation)
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith("Snapshot 2 is no longer part of the table's history.")
+
+
+@by_name
 def test_a_conflict_leaves_the_table_as_it_was(world, lake, operation):
     def refuse():
         raise CommitConflict("A writer was faster.")

@@ -1,0 +1,264 @@
+"""Commits whose answer does not tell what happened: nothing is lost, whatever the catalog says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyspark.sql import SparkSession
+from tests.spark.conftest import ONE_FILE_PER_TASK, TEST_SIZED
+from tests.spark.scripted_catalog import Act, ScriptedCatalog, scripted_catalog
+
+from neve.app import App, build_app
+from neve.model.errors import TableUnreadable
+from neve.model.facts import JOB_ID_PROPERTY
+from neve.model.outcome import Outcome, Status
+from neve.model.policy import Policy
+from neve.model.table import TableRef
+from neve.planning.operations.rewrite_manifests import ManifestThresholds
+from neve.planning.planner import PlanRequest
+from neve.service.apply import apply_plan
+from neve.service.operate import run_operation
+from neve.service.upkeep import RewriteManifestsOperation
+from neve.settings import Settings, SparkSettings, StateSettings
+from neve.spark.conf import catalog_conf
+from neve.spark.engine import SparkEngine
+from neve.spark.gate.session import through_the_gate
+from neve.spark.tables import spark_name
+from neve.testing.lake import SilentReporter
+
+GATED, BARE = "gated", "bare"
+ROWS = 30
+PROPERTIES = {**ONE_FILE_PER_TASK, "commit.manifest-merge.enabled": "false"}
+_tables = count(1)
+
+
+def nobody() -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def catalog(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ScriptedCatalog]:
+    """The scripted catalog under two names: one behind the gate, and one that goes around it."""
+    with scripted_catalog(tmp_path_factory.mktemp("scripted")) as made:
+        properties = {"type": "rest", "uri": made.scripted}
+        gated = through_the_gate(catalog_conf(GATED, properties), [GATED], is_local=True)
+        for key, value in {**gated, **catalog_conf(BARE, properties)}.items():
+            spark.conf.set(key, value)
+        yield made
+
+
+@dataclass(frozen=True)
+class House:
+    """One table behind the scripted catalog, with an application that maintains it."""
+
+    spark: SparkSession
+    app: App
+    catalog: ScriptedCatalog
+    table: TableRef
+
+    def other_writer(self) -> None:
+        """Two rows more, by a client that is told the truth."""
+        rows = pa.table({"id": pa.array([-1, -2], pa.int64()), "kind": ["other", "other"]})
+        with_catalog = load_catalog("honest", type="rest", uri=self.catalog.honest)
+        with_catalog.load_table((*self.table.namespace, self.table.name)).append(rows)
+
+    def metadata(self) -> Any:
+        return self.catalog.tables[(self.table.namespace[0], self.table.name)]
+
+    def snapshot_ids(self) -> set[int]:
+        return {snapshot.snapshot_id for snapshot in self.metadata().snapshots}
+
+    def on_main(self) -> set[int]:
+        metadata, found = self.metadata(), set()
+        current = metadata.current_snapshot_id
+        while current is not None and (snapshot := metadata.snapshot_by_id(current)) is not None:
+            found.add(current)
+            current = snapshot.parent_snapshot_id
+        return found
+
+    def rows(self) -> list[int]:
+        """The ids of all rows, on which Spark and pyiceberg must agree."""
+        name = spark_name(TableRef(BARE, self.table.namespace, self.table.name))
+        seen = sorted(row.id for row in self.spark.sql(f"SELECT id FROM {name}").collect())
+        honest = load_catalog("honest", type="rest", uri=self.catalog.honest)
+        scan = honest.load_table((*self.table.namespace, self.table.name)).scan()
+        assert sorted(scan.to_arrow()["id"].to_pylist()) == seen
+        return seen
+
+    def files(self) -> set[Path]:
+        return {
+            path for path in Path(_local(self.metadata().location)).rglob("*") if path.is_file()
+        }
+
+    def assert_sound(self, *, others: int) -> None:
+        """Every row is there, of ours and of others, and every commit of theirs is on main."""
+        assert self.rows() == sorted([*range(ROWS), *[-1, -2] * others])
+        assert self.foreign() <= self.on_main()
+
+    def foreign(self) -> set[int]:
+        """Snapshots that Neve did not make."""
+        snapshots = self.metadata().snapshots
+        return {
+            s.snapshot_id
+            for s in snapshots
+            if JOB_ID_PROPERTY not in s.summary.additional_properties
+        }
+
+
+def _local(location: str) -> str:
+    return location.removeprefix("file://").removeprefix("file:")
+
+
+@pytest.fixture
+def make_house(
+    spark: SparkSession, catalog: ScriptedCatalog, tmp_path: Path
+) -> Iterator[Callable[[str], House]]:
+    def make(name: str) -> House:
+        settings = Settings(
+            catalogs={name: {"type": "rest", "uri": catalog.honest}},
+            spark=SparkSettings(master="local[2]", conf=TEST_SIZED),
+            state=StateSettings(url=f"sqlite:///{tmp_path / 'state.db'}"),
+        )
+        app = build_app(settings, SilentReporter())
+        app.__dict__["spark"] = SparkEngine(lambda: spark)
+        table = TableRef(name, ("n",), f"t{next(_tables)}")
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
+        spark.sql(
+            f"CREATE TABLE {spark_name(table)} (id BIGINT, kind STRING) USING iceberg "
+            f"TBLPROPERTIES ({properties})"
+        )
+        for start in range(0, ROWS, 10):
+            frame = spark.range(start, start + 10, 1, 1).selectExpr("id", "'ours' AS kind")
+            frame.writeTo(spark_name(table)).append()
+        catalog.commits.clear()
+        return House(spark, app, catalog, table)
+
+    yield make
+    assert catalog.script == [], "the whole script was played"
+    catalog.script.clear()
+
+
+@pytest.fixture
+def house(make_house: Callable[[str], House]) -> House:
+    return make_house(GATED)
+
+
+def compact(house: House, policy: Policy) -> Outcome:
+    maintenance = house.app.maintenance
+    plan = maintenance.plan(house.table, PlanRequest(), where=None, policy=policy)
+    return apply_plan(maintenance, plan, log=False)
+
+
+def tidy_manifests(house: House) -> Outcome:
+    operation = RewriteManifestsOperation(thresholds=ManifestThresholds(min_manifests=3))
+    return run_operation(house.app.maintenance, house.table, operation, log=False)
+
+
+#: Commits of Neve's own, and of the actions of Iceberg that it starts.
+WORK: dict[str, Callable[[House], Outcome]] = {
+    "copy": partial(compact, policy=Policy(min_row_group_bytes=1)),
+    "rewrite_data_files": partial(compact, policy=Policy()),
+    "rewrite_manifests": tidy_manifests,
+}
+#: Answers to a commit: status, Retry-After, and the code in the body.
+ANSWERS: dict[str, tuple[int | None, str | None, int | None]] = {
+    "503 with Retry-After": (503, "1", None),
+    "429": (429, None, None),
+    "503": (503, None, None),
+    "401": (401, None, None),
+    "403": (403, None, None),
+    "404": (404, None, None),
+    "409": (409, None, None),
+    "400": (400, None, None),
+    "500 that says 404": (500, None, 404),
+    "a broken connection": (None, None, None),
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_applied_commit_and_what_follows_it_stay(house, work, answer):
+    status, retry_after, code = ANSWERS[answer]
+    script = Act(status, retry_after=retry_after, code=code, meanwhile=house.other_writer)
+    house.catalog.script.append(script)
+
+    outcome = WORK[work](house)
+
+    assert outcome.status is Status.SUCCEEDED
+    house.assert_sound(others=1)
+    assert len(house.catalog.commits) == 1
+
+
+@pytest.mark.parametrize("answer", ["503", "401", "403", "404", "409", "a broken connection"])
+def test_a_commit_that_was_not_applied_leaves_the_table_and_all_files_alone(house, answer):
+    status, retry_after, code = ANSWERS[answer]
+    house.catalog.script.append(Act(status, applies=False, retry_after=retry_after, code=code))
+    before, written = house.metadata().current_snapshot_id, house.files()
+
+    outcome = WORK["rewrite_data_files"](house)
+
+    assert outcome.status is Status.UNKNOWN
+    assert (house.metadata().current_snapshot_id, len(house.catalog.commits)) == (before, 1)
+    # What was written for the commit is kept as well: it might still come.
+    assert house.files() > written
+    house.assert_sound(others=0)
+
+
+@pytest.mark.parametrize("answer", ["503 with Retry-After", "429"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_busy_catalog_gets_the_commit_once_more(house, answer, others):
+    status, retry_after, _ = ANSWERS[answer]
+    meanwhile = house.other_writer if others else nobody
+    house.catalog.script.append(
+        Act(status, applies=False, retry_after=retry_after, meanwhile=meanwhile)
+    )
+
+    outcome = WORK["copy"](house)
+
+    assert outcome.status is Status.SUCCEEDED
+    house.assert_sound(others=others)
+
+
+def test_a_true_conflict_is_iceberg_s_to_solve(house):
+    house.catalog.script.append(Act(409, applies=False, meanwhile=house.other_writer))
+
+    outcome = WORK["copy"](house)
+
+    assert (outcome.status, len(house.catalog.commits)) == (Status.SUCCEEDED, 2)
+    house.assert_sound(others=1)
+
+
+@pytest.mark.parametrize(("name", "lost"), [(GATED, 0), (BARE, 1)])
+def test_only_around_the_gate_an_append_pushes_another_writer_s_off_main(make_house, name, lost):
+    """As the maintenance log's rows are written: sent again, it moves main back to itself."""
+    house = make_house(name)
+    house.catalog.script.append(Act(503, retry_after="1", meanwhile=house.other_writer))
+
+    frame = house.spark.range(ROWS, ROWS + 1).selectExpr("id", "'late' AS kind")
+    frame.writeTo(spark_name(house.table)).append()
+
+    assert len(house.foreign() - house.on_main()) == lost
+    assert house.rows() == sorted([*range(ROWS + 1), *[-1, -2] * (1 - lost)])
+
+
+@pytest.mark.parametrize("answer", ["503 with Retry-After", "403"])
+def test_around_the_gate_files_of_a_commit_are_deleted(make_house, answer):
+    house = make_house(BARE)
+    status, retry_after, _ = ANSWERS[answer]
+    house.catalog.script.append(Act(status, retry_after=retry_after, meanwhile=house.other_writer))
+
+    with pytest.raises(TableUnreadable):
+        WORK["rewrite_data_files"](house)
+
+    (ours,) = house.snapshot_ids() - house.foreign()
+    assert not Path(_local(house.metadata().snapshot_by_id(ours).manifest_list)).exists()
