@@ -145,6 +145,20 @@ def test_every_run_adds_a_line_to_the_log(lake):
     assert [row["status"] for row in rows] == ["completed", "completed"]
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_log_that_spark_made_goes_on(lake, version):
+    table = lake.create()
+    columns = ", ".join(f"{name} {kind}" for name, kind in LOG_COLUMNS)
+    lake.create(columns, name="_maintenance_log", version=version)
+    lake.fill(table)
+
+    jobs = [lake.compact(table).job_id, lake.compact(table).job_id]
+
+    log = log_of(lake)
+    assert log.dtypes == LOG_COLUMNS
+    assert [row["dag_run_id"] for row in log.orderBy("executed_at").collect()] == jobs
+
+
 def test_a_log_that_cannot_be_written_does_not_hide_the_outcome(lake):
     table = lake.create()
     lake.create("something INT", name="_maintenance_log")
