@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import cast
 
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
@@ -13,7 +14,14 @@ from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
-from neve.model.rewrite import FileDetails, SpliceOrder, SpliceReport, SpliceRequirements
+from neve.model.rewrite import (
+    FileDetails,
+    SpliceOrder,
+    SpliceReport,
+    SpliceRequirements,
+    StagedFiles,
+    StageOrder,
+)
 from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_errors
@@ -27,8 +35,9 @@ from neve.spark.operations.remove_orphan_files import sweep
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
 from neve.spark.reachable import unreachable
-from neve.spark.rewrite.commit import replace_files
+from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import splice_files
+from neve.spark.rewrite.stage import Staged, stage_files
 from neve.spark.rewrite.storage import Storage, storage_of
 
 
@@ -51,6 +60,26 @@ class SparkEngine:
             tables.activate(self._session)
             self._known.thread = True
         return self._session
+
+    def warm_up(self) -> bool:
+        cold = self._session is None
+        return self.session is not None and cold
+
+    def stage(
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+    ) -> list[StagedFiles]:
+        with report_tasks(self.session, say):
+            return stage_files(self.session, table, snapshot_id, orders)
+
+    def commit_staged(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        staged: Sequence[StagedFiles],
+        properties: Mapping[str, str],
+    ) -> None:
+        handles = [cast(Staged, files.handle) for files in staged]
+        commit_staged(self.session, table, snapshot_id, handles, properties)
 
     def rewrite(
         self,
