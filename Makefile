@@ -67,6 +67,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/row_groups.py --json-file $(RESULTS)/row_groups.json
 	$(BIN)/python benchmarks/maintenance.py --json-file $(RESULTS)/maintenance.json
 	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
+	$(BIN)/python benchmarks/busy_writer.py --json-file $(RESULTS)/busy_writer.json
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
