@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from neve.model.errors import PlanFileError, PlanStale
 from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.plan import Cost, FileGroup, Plan, PlannedFile, RewriteDataFiles
-from neve.model.policy import Engine, Policy
+from neve.model.policy import MB, Engine, Policy
 from neve.planning.deletes import DeleteIndex
 from neve.planning.partition_values import partition_values
 from neve.planning.planner import filter_of
@@ -26,7 +26,7 @@ PLAN_ID = re.compile(r"[0-9a-f]{32}")
 MAX_BYTES = 2**50
 MAX_UNDO_WINDOW_SECONDS = 10 * 366 * 86400
 MAX_GROUP_ID = 10**9
-#: A plan that orders rows may make more files than it takes, but not without a bound.
+#: A plan that orders rows may make more files than it takes, but not crumbs without a bound.
 MAX_OUTPUTS = 1000
 
 
@@ -208,8 +208,9 @@ def _sane_group(step: RewriteDataFiles, group: FileGroup) -> None:
         raise _not_ours(f"group {group.group_id} has no files")
     most = len(group.files)
     if step.strategy.orders_rows:
-        by_size = math.ceil(sum(f.size_bytes for f in group.files) / step.target_file_size_bytes)
-        _within("outputs by size", by_size, 0, max(MAX_OUTPUTS, 10 * most))
+        total = sum(file.size_bytes for file in group.files)
+        by_size = math.ceil(total / step.target_file_size_bytes)
+        _within("outputs by size", by_size, 0, max(MAX_OUTPUTS, 10 * most, total // MB))
         most = max(most, by_size)
     _within("expected_output_files", group.expected_output_files, 1, most)
     _sane_estimates(group.gain, group.cost)

@@ -70,7 +70,12 @@ def _stage(
         return engine.stage(run.table, snapshot_id, wanted, run.world.say), {}
     with ThreadPoolExecutor(1, "neve-count") as pool:
         counting = pool.submit(engine.live_rows, run.table, snapshot_id, to_count)
-        return engine.stage(run.table, snapshot_id, wanted, run.world.say), counting.result()
+        staged = engine.stage(run.table, snapshot_id, wanted, run.world.say)
+        try:
+            return staged, counting.result()
+        except ExecutionError:
+            run.remember_leftovers([path for files in staged for path in files.paths])
+            raise
 
 
 def _order(run: StepRun, number: int, groups: Sequence[FileGroup]) -> StageOrder:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from tests.unit.service.conftest import POLICY
 
-from neve.model.errors import CommitConflict, PlanStale
+from neve.model.errors import CommitConflict, ExecutionError, PlanStale
 from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
 from neve.model.outcome import Status
 from neve.model.policy import Engine, Strategy
@@ -151,6 +151,20 @@ def test_a_group_that_fails_does_not_take_the_others_along(lake, compact):
     assert outcome.status is Status.FAILED
     assert "a task was killed too often What was committed before stays." in outcome.reason
     assert days_left(lake) == ["tue"]
+
+
+def test_files_are_remembered_whose_rows_could_not_be_counted(lake, world, plan, store):
+    delete_from(lake, "tue")
+    lake.live_rows = raise_no_space
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "no space left")
+    assert len(store.leftovers(TABLE)) == 3
+
+
+def raise_no_space(*_):
+    raise ExecutionError("no space left")
 
 
 def test_ordering_rows_goes_on_group_by_group_after_a_conflict(lake, compact):
