@@ -7,6 +7,7 @@ busy_writer.py as a process of its own, because that is what writers are.
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import time
@@ -86,8 +87,9 @@ def main() -> None:
         writer.write()
     writer.retries = writer.writes = 0
     (Path(folder) / "ready").touch()
-    started = time.monotonic()
-    while not stop.exists():
+    started, parent = time.monotonic(), os.getppid()
+    # Without its parent nobody would ever stop it.
+    while not stop.exists() and os.getppid() == parent:
         due = started + (writer.writes + 1) * pace
         writer.write()
         time.sleep(max(0.0, due - time.monotonic()))

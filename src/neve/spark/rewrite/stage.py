@@ -58,16 +58,17 @@ def stage_files(
     ]
     if not ready:
         return gone
-    stager = _Stager(session, table, loaded, tasks)
+    stager = _Stager(session, _clone(session), table, loaded, tasks)
     with ThreadPoolExecutor(min(MAX_CONCURRENT_GROUPS, len(ready)), "neve-rewrite") as pool:
         return gone + list(pool.map(stager.stage, ready))
 
 
 @dataclass(frozen=True, slots=True)
 class _Stager:
-    """Rewrites one order at a time, on a session of its own that leaves the user's as it is."""
+    """Rewrites one order at a time, on a session that leaves the user's as it is."""
 
     session: SparkSession
+    clone: Any
     table: TableRef
     loaded: Any
     tasks: Any
@@ -135,15 +136,22 @@ class _Stager:
         )
 
     def _session(self, order: StageOrder, moves: bool) -> Any:
-        session = self.session._jsparkSession.cloneSession()
-        conf = session.conf()
-        # Adaptive execution would change how many files come out.
-        conf.set("spark.sql.adaptive.enabled", "false")
-        conf.set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false")
-        if moves:
-            outputs = math.ceil(order.input_bytes / order.target_file_size_bytes)
-            conf.set("spark.sql.shuffle.partitions", str(max(1, outputs)))
+        if not moves:
+            return self.clone
+        session = self.clone.cloneSession()
+        outputs = math.ceil(order.input_bytes / order.target_file_size_bytes)
+        session.conf().set("spark.sql.shuffle.partitions", str(max(1, outputs)))
         return session
+
+
+def _clone(session: SparkSession) -> Any:
+    """A session for rewrites, as Iceberg's action makes itself one."""
+    java_session: Any = session._jsparkSession
+    clone = java_session.cloneSession()
+    # Adaptive execution would change how many files come out.
+    clone.conf().set("spark.sql.adaptive.enabled", "false")
+    clone.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false")
+    return clone
 
 
 def _tasks_by_path(
