@@ -18,26 +18,35 @@ BEFORE_THE_REWRITE, BEFORE_THE_COMMIT = "before the rewrite", "before the commit
 
 @pytest.fixture
 def let_in(lake, monkeypatch):
-    """Lets another writer commit, when our plan is made or when Iceberg has begun to work."""
+    """Lets another writer commit once, when our plan is made or when our files are written."""
 
     def let_in(moment: str, write: Callable[[], object]) -> None:
         load_table = rewrite_data_files.load_table
+        writes = iter([write])
+
+        def write_once():
+            next(writes, lambda: None)()
 
         def load_then_write(session, table):
             # Iceberg plans and rewrites on the table as it was loaded, and commits on the newest.
             loaded = load_table(session, table)
-            write()
+            write_once()
             return loaded
 
         class InterruptedEngine(SparkEngine):
-            def rewrite(self, *arguments) -> None:
-                write()
-                super().rewrite(*arguments)
+            def create_tag(self, *arguments, **named):
+                if moment == BEFORE_THE_REWRITE:
+                    write_once()
+                return super().create_tag(*arguments, **named)
 
+            def commit_staged(self, *arguments) -> None:
+                if moment == BEFORE_THE_COMMIT:
+                    write_once()
+                super().commit_staged(*arguments)
+
+        lake.app.engine.use(InterruptedEngine(lambda: lake.session))
         if moment == BEFORE_THE_COMMIT:
             monkeypatch.setattr(rewrite_data_files, "load_table", load_then_write)
-        else:
-            lake.app.engine.use(InterruptedEngine(lambda: lake.session))
 
     return let_in
 
@@ -101,7 +110,7 @@ def test_a_delete_before_the_commit_wins(lake, let_in, version, properties):
     outcome = lake.compact(table)
 
     assert outcome.status is Status.FAILED
-    assert outcome.reason.startswith(f"Compacting table {table} failed: ")
+    assert outcome.reason.startswith(f"Committing to table {table} failed: ")
     assert lake.rows(table) == rows_of(*range(3, 30))
     assert tags_of(lake, table) == []
 

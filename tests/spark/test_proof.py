@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ class BrokenEngine(SparkEngine):
         super().__init__(lambda: session)
         self._commit = commit
 
-    def rewrite(self, table, step, properties, say) -> None:
+    def commit_staged(self, table, snapshot_id, staged, properties) -> None:
         self._commit(self.session, table, properties)
 
 
@@ -71,6 +72,25 @@ def test_lost_rows_are_found_and_taken_back(lake):
     assert lake.paths(table) == {file.path for file in before.data_files}
     assert lake.rows(table) == rows
     assert [job.state for job in lake.app.store.jobs(table)] == [JobState.FAILED]
+
+
+def test_rows_that_the_writer_lost_are_never_committed(lake):
+    table = lake.create(by="kind")
+    lake.fill(table)
+    before = lake.facts(table)
+
+    class ForgetfulEngine(SparkEngine):
+        def stage(self, *arguments):
+            return [replace(files, rows=files.rows - 1) for files in super().stage(*arguments)]
+
+    lake.app.__dict__["spark"] = ForgetfulEngine(lambda: lake.session)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.endswith("has 15 live rows, and its rewritten files 14.")
+    assert lake.facts(table).snapshots == before.snapshots
+    assert len(lake.app.store.leftovers(table)) == 2
 
 
 def test_rows_in_the_wrong_partition_are_found(lake):

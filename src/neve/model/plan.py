@@ -1,4 +1,4 @@
-"""What Neve intends to do to a table: immutable, explained, bound to one snapshot."""
+"""What Neve intends to do to a table: immutable, explained, made from one snapshot."""
 
 from __future__ import annotations
 
@@ -143,6 +143,10 @@ class Plan:
     table: TableRef
     table_uuid: str
     snapshot_id: int | None
+    #: The newest one at that snapshot: deletes above it came later.
+    sequence_number: int
+    schema_id: int
+    spec_id: int
     created_at: datetime
     where: str | None
     strategy: Strategy

@@ -96,3 +96,29 @@ class SpliceReport:
     notes: tuple[str, ...] = ()
     #: Names that earlier attempts may have left behind.
     leftovers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StageOrder:
+    """Files that are read together and written anew; they share the fate of the commit."""
+
+    order_id: int
+    paths: tuple[str, ...]
+    input_bytes: int
+    #: Files that should come of it, where they stay in their partition.
+    outputs: int
+    target_file_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """What came of an order: new files that nothing refers to yet, or why there are none."""
+
+    order_id: int
+    paths: tuple[str, ...] = ()
+    rows: int = 0
+    #: Files of the order that the snapshot does not hold.
+    missing: tuple[str, ...] = ()
+    error: str | None = None
+    #: What the engine needs to commit them.
+    handle: object = field(default=None, repr=False, compare=False)

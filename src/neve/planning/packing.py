@@ -33,6 +33,23 @@ def pack_first_fit_decreasing(
     return bins
 
 
+def split_evenly(
+    items: Iterable[Item], *, parts: int, at_least: int, size_of: Callable[[Item], int]
+) -> list[list[Item]]:
+    """Cut a list into so many parts of about the same size, or fewer where they would be small."""
+    chosen = list(items)
+    limit = max(at_least, -(-sum(map(size_of, chosen)) // parts))
+    cut: list[list[Item]] = []
+    room = 0
+    for item in chosen:
+        if room <= 0:
+            cut.append([])
+            room = limit
+        cut[-1].append(item)
+        room -= size_of(item)
+    return cut
+
+
 class _RoomTree:
     """The room left in each bin; answers which is the first bin with enough of it."""
 

@@ -32,6 +32,7 @@ from neve.planning.operations.rewrite_data_files import (
 )
 from neve.planning.partition_values import partition_values
 from neve.planning.routing import route
+from neve.planning.staleness import newest_sequence_number
 
 #: A plan keeps so many reasons for partitions left alone; the rest are counted.
 MAX_REASONS = 50
@@ -86,6 +87,9 @@ def make_plan(
         table=facts.table,
         table_uuid=facts.table_uuid,
         snapshot_id=facts.snapshot_id,
+        sequence_number=newest_sequence_number(facts),
+        schema_id=facts.schema_id,
+        spec_id=facts.current_spec_id,
         created_at=now,
         where=facts.where,
         strategy=request.strategy,
@@ -248,7 +252,7 @@ def _steps(
             min_file_size_bytes=_min_file_size(strategy, policy, effective_target_bytes),
             min_input_files=policy.min_input_files,
             sort_columns=sort_columns,
-            filter=_filter(facts, chosen),
+            filter=filter_of(facts, chosen),
             groups=tuple(chosen),
         )
 
@@ -257,10 +261,10 @@ def step_for_spark(
     facts: TableFacts, step: RewriteDataFiles, groups: tuple[FileGroup, ...]
 ) -> RewriteDataFiles:
     """The same work for groups that turned out not to be copied, by Iceberg's own action."""
-    return replace(step, engine=Engine.SPARK, groups=groups, filter=_filter(facts, groups))
+    return replace(step, engine=Engine.SPARK, groups=groups, filter=filter_of(facts, groups))
 
 
-def _filter(facts: TableFacts, groups: Sequence[FileGroup]) -> str:
+def filter_of(facts: TableFacts, groups: Sequence[FileGroup]) -> str:
     """An expression that selects the groups' files. It selects files, never rows."""
     where = from_json(facts.filter) if facts.filter else True
     chosen = {(group.spec_id, group.partition_values): None for group in groups}

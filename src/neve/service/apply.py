@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 
 from neve.model.errors import (
     CommitConflict,
@@ -13,31 +12,21 @@ from neve.model.errors import (
     EngineDied,
     ExecutionError,
     NeveError,
+    PlanFileError,
     PlanStale,
 )
 from neve.model.expiry import WantedTag
-from neve.model.facts import (
-    ENGINE_PROPERTY,
-    EPOCH_PROPERTY,
-    JOB_ID_PROPERTY,
-    LAYOUT_PROPERTY,
-    PLAN_PROPERTY,
-    STEP_PROPERTY,
-    TARGET_SIZE_PROPERTY,
-    SnapshotFacts,
-    TableFacts,
-)
+from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.job import JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import Plan, RewriteDataFiles
-from neve.model.policy import Engine
+from neve.model.plan import Plan
 from neve.planning.cost import actual_usd
 from neve.planning.health import count_small_files
-from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change
-from neve.service.copy import CopyRun, run_copy
-from neve.service.lease import HeldLease, hold_table
+from neve.planning.recheck import Rechecked, recheck
+from neve.service.lease import hold_table
 from neve.service.recover import settle_after, settle_unfinished
+from neve.service.rounds import Replan, Run, StepFailure, run_rounds
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
@@ -47,50 +36,30 @@ OPERATION = "rewrite_data_files"
 ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One execution of a plan, from its claim on the table to its outcome."""
+def apply_plan(
+    world: World, plan: Plan, *, replan: Replan | None = None, log: bool = True
+) -> Outcome:
+    """Run the plan as far as the table allows it now.
 
-    world: World
-    plan: Plan
-    job_id: str
-    held: HeldLease
-    before: TableFacts
-    started_at: datetime
-    #: What the outcome should mention besides its figures.
-    notes: list[str] = field(default_factory=list)
-    #: Groups that a writer took; a list, because the run itself is a value.
-    taken_by_writers: list[int] = field(default_factory=list)
-
-    @property
-    def conflicts(self) -> int:
-        return len(self.taken_by_writers)
-
-
-@dataclass(frozen=True, slots=True)
-class StepFailure:
-    """The step whose engine raised, and what."""
-
-    step: int
-    error: ExecutionError
-
-
-def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
-    """Run the plan if the table is still as it was when the plan was made.
-
-    With `log=False` the row of the maintenance log is left to the caller, who may write many.
+    A plan that stands alone is refused as a whole where writers changed a file that it names. With
+    `replan` only the groups of such files are left out, and planned again. With `log=False` the row
+    of the maintenance log is left to the caller, who may write many.
     """
     job_id = str(uuid.uuid4())
-    refuse_if_stale(plan, world.surveyor.survey(plan.table))
+    if replan is None:
+        _refuse_if_stale(recheck(plan, _survey(world, plan)))
     with hold_table(world.store, job_id, plan.table, OPERATION, world.lease_seconds) as held:
         started_at = world.clock()
-        before = world.surveyor.survey(plan.table)
-        run = Run(world, plan, job_id, held, before, started_at)
+        before = _survey(world, plan)
+        run = Run(world, plan, job_id, held, before, started_at, replan)
         settle_unfinished(world, before)
         try:
-            refuse_if_stale(plan, before)
-            outcome = _execute(run) if plan.steps else _nothing(run)
-        except PlanStale as refusal:
+            checked = recheck(plan, before)
+            _refuse_if_stale(checked, keeps=replan is not None)
+            run = replace(run, plan=checked.plan)
+            run.taken_by_writers.extend(group for group, _ in checked.stale)
+            outcome = _execute(run) if run.plan.steps else _nothing(run)
+        except (PlanStale, PlanFileError) as refusal:
             world.store.finish(held.lease, _outcome(run, Status.FAILED, refusal.message))
             raise
         except NeveError as error:
@@ -102,23 +71,23 @@ def apply_plan(world: World, plan: Plan, *, log: bool = True) -> Outcome:
     return outcome
 
 
+def _survey(world: World, plan: Plan) -> TableFacts:
+    return world.surveyor.survey(plan.table, where=plan.where)
+
+
 def _nothing(run: Run) -> Outcome:
     return _outcome(run, Status.NOTHING_TO_DO, run.plan.reason)
 
 
-def refuse_if_stale(plan: Plan, facts: TableFacts) -> None:
-    """A plan holds for one snapshot of one table."""
-    if facts.table_uuid != plan.table_uuid:
-        raise PlanStale(
-            f"The plan was made for another table: {plan.table} was dropped and made anew since.",
-            next_step="Plan again.",
-        )
-    if facts.snapshot_id != plan.snapshot_id:
-        raise PlanStale(
-            f"Table {plan.table} has moved on from snapshot {plan.snapshot_id} "
-            f"to {facts.snapshot_id} since the plan was made.",
-            next_step="Plan again.",
-        )
+def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
+    """Some stale groups are no reason to refuse where the others may be kept."""
+    if not checked.stale or (keeps and checked.plan.steps):
+        return
+    _, change = checked.stale[0]
+    raise PlanStale(
+        f"Table {checked.plan.table} has moved on since the plan was made: {change}.",
+        next_step="Plan again.",
+    )
 
 
 def _keep(run: Run) -> WantedTag:
@@ -133,13 +102,13 @@ def _execute(run: Run) -> Outcome:
     world, plan = run.world, run.plan
     run.held.enter(JobState.REWRITING)
     tag = _keep(run)
-    failure = _run_steps(run)
+    failure = run_rounds(run)
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(plan.table)
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure)
-    verdict = verify_commits(world, plan.table, ours)
+    verdict = verify_commits(world, plan.table, ours, run.live_rows)
     if problem := verdict.problem or _lost_history(run, after):
         run.held.check()
         reason = f"{problem} {take_back(world, run.job_id, after)}"
@@ -164,64 +133,6 @@ def _after_failure(
     return Status.FAILED, [failure.error.message, "What was committed before stays."]
 
 
-def _run_steps(run: Run) -> StepFailure | None:
-    """Run the steps; an engine's error is kept, because the table decides what happened."""
-    for index, step in enumerate(run.plan.steps):
-        run.held.check()
-        run.world.say(f"Compacting {len(step.groups)} file groups of {run.plan.table} …")
-        try:
-            if step.engine.copies:
-                _copy(run, index, step)
-            else:
-                _rewrite(run, index, step)
-        except ExecutionError as error:
-            return StepFailure(index, error)
-    return None
-
-
-def _rewrite(run: Run, index: int, step: RewriteDataFiles) -> None:
-    properties = {**_properties(run, index, step), ENGINE_PROPERTY: str(Engine.SPARK)}
-    run.world.engine.rewrite(run.plan.table, step, properties, run.world.say)
-
-
-def _copy(run: Run, index: int, step: RewriteDataFiles) -> None:
-    """Copy what can be copied; what footers refuse goes to Spark, and writers' groups wait."""
-    result = run_copy(
-        CopyRun(
-            run.world,
-            run.plan,
-            step,
-            run.before,
-            run.job_id,
-            run.held,
-            _properties(run, index, step),
-        )
-    )
-    if result.refused:
-        groups = tuple(group for group, _ in result.refused)
-        run.notes.append(
-            f"{len(groups)} groups could not be copied and went to Spark: {result.refused[0][1]}."
-        )
-        _rewrite(run, index, step_for_spark(run.before, step, groups))
-    if result.conflicting:
-        run.taken_by_writers.extend(group.group_id for group in result.conflicting)
-        run.notes.append(
-            f"{len(result.conflicting)} groups were changed by writers meanwhile "
-            "and are left to the next run."
-        )
-
-
-def _properties(run: Run, index: int, step: RewriteDataFiles) -> dict[str, str]:
-    return {
-        STEP_PROPERTY: str(index),
-        JOB_ID_PROPERTY: run.job_id,
-        PLAN_PROPERTY: run.plan.plan_id,
-        EPOCH_PROPERTY: str(run.held.lease.epoch),
-        TARGET_SIZE_PROPERTY: str(run.plan.target_file_size_bytes),
-        LAYOUT_PROPERTY: step.layout,
-    }
-
-
 def _without_commit(
     run: Run, after: TableFacts, tag: WantedTag, failure: StepFailure | None
 ) -> Outcome:
@@ -238,6 +149,9 @@ def _without_commit(
         run.notes.append(error.message)
     if failure is not None:
         reason = " ".join([failure.error.message, *run.notes])
+        return _outcome(run, Status.FAILED, reason, after=after)
+    if run.conflicts:
+        reason = " ".join([*run.refusals[-1:], *run.notes])
         return _outcome(run, Status.FAILED, reason, after=after)
     reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
     return _outcome(run, Status.NOTHING_TO_DO, reason, after=after)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from neve.model.errors import CommitConflict, ExecutionError, ProofFailed
-from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, TableFacts
-from neve.model.plan import FileGroup, Plan, RewriteDataFiles
+from neve.model.errors import ExecutionError, LeaseLost, ProofFailed
+from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY
+from neve.model.plan import FileGroup
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -16,48 +16,25 @@ from neve.model.rewrite import (
     SpliceReport,
     SpliceRequirements,
 )
-from neve.planning.deletes import DeleteIndex
 from neve.planning.metrics import merge_metrics
 from neve.planning.routing import BLOOM_FILTER_PREFIX, CODEC_PROPERTY
-from neve.service.lease import HeldLease
-from neve.service.world import World
+from neve.service.step_run import StepResult, StepRun, Written, commit_untouched
 
 #: Names prepared for each output: one for every attempt that Spark may make at its task.
 ATTEMPTS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class CopyRun:
-    """One step that copies, with what it needs from the run around it."""
-
-    world: World
-    plan: Plan
-    step: RewriteDataFiles
-    before: TableFacts
-    job_id: str
-    held: HeldLease
-    properties: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyResult:
-    """Groups that were not committed: refused by their footers, or taken by a writer."""
-
-    refused: tuple[tuple[FileGroup, str], ...] = ()
-    conflicting: tuple[FileGroup, ...] = ()
-
-
-def run_copy(run: CopyRun) -> CopyResult:
+def run_copy(run: StepRun) -> StepResult:
     """Copy all groups of the step and commit those that can be."""
     inputs = _inputs(run)
     orders = _orders(run.step.groups, inputs)
     try:
         reports = run.world.engine.splice(
-            run.plan.table, orders, _requirements(run, inputs), run.world.say
+            run.table, orders, _requirements(run, inputs), run.world.say
         )
     except ExecutionError:
         # Nobody reported what was written, and any attempt may have been.
-        _remember_leftovers(run, [path for order in orders for path in order.targets])
+        run.remember_leftovers([path for order in orders for path in order.targets])
         raise
     groups = {group.group_id: group for group in run.step.groups}
     written = [report for report in reports if report.refused is None]
@@ -66,34 +43,34 @@ def run_copy(run: CopyRun) -> CopyResult:
         for report in reports
         if report.refused is not None
     )
-    _remember_leftovers(run, [path for report in reports for path in report.leftovers])
+    run.remember_leftovers([path for report in reports for path in report.leftovers])
     try:
         for report in written:
             check_report(groups[report.group_id], report)
-        conflicting = _commit(run, inputs, groups, written)
-    except (ProofFailed, CommitConflict):
-        # Refused, as the answer says. After an unknown commit nothing is called a leftover.
-        _remember_leftovers(run, [report.path for report in written])
+        result = _commit(run, inputs, groups, written)
+    except (ProofFailed, LeaseLost):
+        # Nothing was committed. After an unknown commit nothing is called a leftover.
+        run.remember_leftovers([report.path for report in written])
         raise
-    return CopyResult(refused, conflicting)
+    return replace(result, refused=refused)
 
 
-def _inputs(run: CopyRun) -> CopyInputs:
-    partitions = {file.path: file.partition for file in run.before.data_files}
+def _inputs(run: StepRun) -> CopyInputs:
+    partitions = {file.path: file.partition for file in run.base.data_files}
     outputs = [
         (
             partitions[group.files[0].path],
             [
-                f"{index:05d}-{group.group_id}-{run.job_id}-{attempt}.parquet"
+                # A job may copy in several steps: each needs names of its own.
+                f"{index:05d}-{group.group_id}-{run.job_id}-{run.number}-{attempt}.parquet"
                 for attempt in range(ATTEMPTS)
             ],
         )
         for index, group in enumerate(run.step.groups)
     ]
-    assert run.plan.snapshot_id is not None
-    assert run.before.snapshot_id is not None
+    assert run.base.snapshot_id is not None
     paths = [file.path for group in run.step.groups for file in group.files]
-    return run.world.surveyor.copy_inputs(run.plan.table, run.before.snapshot_id, paths, outputs)
+    return run.world.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, outputs)
 
 
 def _orders(groups: Sequence[FileGroup], inputs: CopyInputs) -> list[SpliceOrder]:
@@ -107,8 +84,8 @@ def _orders(groups: Sequence[FileGroup], inputs: CopyInputs) -> list[SpliceOrder
     ]
 
 
-def _requirements(run: CopyRun, inputs: CopyInputs) -> SpliceRequirements:
-    properties = run.before.properties
+def _requirements(run: StepRun, inputs: CopyInputs) -> SpliceRequirements:
+    properties = run.base.properties
     return SpliceRequirements(
         columns=inputs.columns,
         codec=properties.get(CODEC_PROPERTY),
@@ -116,7 +93,7 @@ def _requirements(run: CopyRun, inputs: CopyInputs) -> SpliceRequirements:
             key.startswith(BLOOM_FILTER_PREFIX) and value.lower() == "true"
             for key, value in properties.items()
         ),
-        min_row_group_bytes=run.plan.min_row_group_bytes,
+        min_row_group_bytes=run.min_row_group_bytes,
     )
 
 
@@ -139,38 +116,32 @@ def check_report(group: FileGroup, report: SpliceReport) -> None:
 
 
 def _commit(
-    run: CopyRun,
+    run: StepRun,
     inputs: CopyInputs,
     groups: Mapping[int, FileGroup],
     written: list[SpliceReport],
-) -> tuple[FileGroup, ...]:
-    """Commit everything; where a writer won, commit what it left untouched."""
-    if not written:
-        return ()
+) -> StepResult:
     details = {file.path: file for file in inputs.files}
-    try:
-        _commit_reports(run, details, inputs, groups, written)
-    except CommitConflict:
-        guilty = _guilty(run, groups, written)
-        _remember_leftovers(run, [r.path for r in written if r.group_id in guilty])
-        innocent = [report for report in written if report.group_id not in guilty]
-        if len(innocent) == len(written):
-            # Nothing explains the conflict, so trying the same again would not help.
-            raise
-        if innocent:
-            _commit_reports(run, details, inputs, groups, innocent)
-        return tuple(groups[group_id] for group_id in sorted(guilty))
-    return ()
+    reports = {report.group_id: report for report in written}
+
+    def commit(numbers: Sequence[int]) -> None:
+        _commit_reports(run, details, inputs, groups, [reports[number] for number in numbers])
+
+    return commit_untouched(
+        run,
+        {number: Written((groups[number],), (report.path,)) for number, report in reports.items()},
+        commit,
+    )
 
 
 def _commit_reports(
-    run: CopyRun,
+    run: StepRun,
     details: Mapping[str, FileDetails],
     inputs: CopyInputs,
     groups: Mapping[int, FileGroup],
     written: list[SpliceReport],
 ) -> None:
-    assert run.before.snapshot_id is not None
+    assert run.base.snapshot_id is not None
     removed: list[FileDetails] = []
     added: list[FileDetails] = []
     for report in written:
@@ -187,11 +158,9 @@ def _commit_reports(
                 metrics=merge_metrics(sources, inputs.columns),
             )
         )
-    # The last thing before the commit: a job that lost the table must not write to it.
-    run.held.check()
     run.world.engine.replace_files(
-        run.plan.table,
-        run.before.snapshot_id,
+        run.table,
+        run.base.snapshot_id,
         removed,
         added,
         {
@@ -221,21 +190,3 @@ def proof_text(written: list[SpliceReport]) -> str:
         },
         sort_keys=True,
     )
-
-
-def _guilty(run: CopyRun, groups: Mapping[int, FileGroup], written: list[SpliceReport]) -> set[int]:
-    """Groups of which a writer removed a file, or put a delete on one, since the plan."""
-    now = run.world.surveyor.survey(run.plan.table)
-    index = DeleteIndex(now.delete_files, dict(now.specs))
-    untouched = {file.path for file in now.data_files if not index.applying_to(file).delete_files}
-    return {
-        report.group_id
-        for report in written
-        if any(file.path not in untouched for file in groups[report.group_id].files)
-    }
-
-
-def _remember_leftovers(run: CopyRun, paths: list[str]) -> None:
-    """Files that will not be committed; deleting them is for the sweeper, not for this run."""
-    if paths:
-        run.world.store.add_leftovers(run.job_id, run.plan.table, paths)

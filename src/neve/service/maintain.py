@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from neve.model.errors import PlanStale
 from neve.model.facts import TableFacts
@@ -31,7 +30,7 @@ from neve.service.ports import (
     Surveyor,
 )
 
-#: Times that a compaction is planned in all, where writers take its files.
+#: Times that a compaction is planned in all, where writers take every file of it.
 MAX_ATTEMPTS = 3
 
 
@@ -81,7 +80,11 @@ class Maintenance:
         )
 
     def apply(self, plan: Plan, *, log: bool = True) -> Outcome:
-        return apply_plan(self, plan, log=log)
+        """Run exactly this plan, or refuse it."""
+        # How long a run can be undone is for the deployment to say, and not for a file.
+        told = self.effective(plan.table).compaction.undo_window_seconds
+        window = max(plan.undo_window_seconds, told)
+        return apply_plan(self, replace(plan, undo_window_seconds=window), log=log)
 
     def compact(
         self,
@@ -92,19 +95,21 @@ class Maintenance:
         policy: Policy,
         log: bool = True,
     ) -> Outcome:
-        """Plan and run; where writers were faster, plan again, a few times and not at once."""
-        outcome = None
-        for attempt in range(MAX_ATTEMPTS):
-            plan = self.plan(table, request, where=where, policy=policy)
-            if outcome is not None and plan.is_empty:
-                break
+        """Plan and run; what writers take meanwhile is planned again at once."""
+
+        def plan() -> Plan:
+            return self.plan(table, request, where=where, policy=policy)
+
+        def replan(facts: TableFacts) -> Plan:
+            return self.plan_from(facts, request, policy)
+
+        made = plan()
+        # The first look is cheap. What an engine that starts takes is not taken off the plan.
+        if not made.is_empty and self.engine.warm_up():
+            made = plan()
+        for _ in range(MAX_ATTEMPTS - 1):
             try:
-                outcome = self.apply(plan, log=log)
+                return apply_plan(self, made, replan=replan, log=log)
             except PlanStale:
-                if attempt == MAX_ATTEMPTS - 1:
-                    raise
-            if outcome is not None and not outcome.conflicts:
-                break
-            self.sleep(random.uniform(0.5, 1.5) * 2**attempt)
-        assert outcome is not None
-        return outcome
+                made = plan()
+        return apply_plan(self, made, replan=replan, log=log)

@@ -12,7 +12,7 @@ from neve.documents import canonical_text, from_document, to_document
 from neve.model.errors import InputError, PlanFileError
 from neve.model.plan import Plan
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 
 
 def plan_document(plans: Sequence[Plan]) -> dict[str, Any]:
@@ -53,6 +53,8 @@ def read_plan_file(path: Path) -> list[Plan]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        # JSON can spell characters that no name, path or catalog may hold.
+        json.dumps(document, ensure_ascii=False).encode()
     except OSError as error:
         raise PlanFileError(f"The plan file {path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:

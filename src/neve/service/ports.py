@@ -38,6 +38,8 @@ from neve.model.rewrite import (
     SpliceOrder,
     SpliceReport,
     SpliceRequirements,
+    StagedFiles,
+    StageOrder,
 )
 from neve.model.table import TableRef
 
@@ -136,13 +138,35 @@ class MetadataWriter(Protocol):
 class Engine(Protocol):
     """Changes tables."""
 
+    def warm_up(self) -> bool:
+        """Be ready before the table is looked at; True where that took time."""
+        ...
+
+    def stage(
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+    ) -> list[StagedFiles]:
+        """Write the live rows of files into new ones. Nothing is committed."""
+        ...
+
+    def commit_staged(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        staged: Sequence[StagedFiles],
+        properties: Mapping[str, str],
+    ) -> None:
+        """Replace files by what was staged, unless a writer touched them since the snapshot."""
+        ...
+
     def rewrite(
         self,
         table: TableRef,
         step: RewriteDataFiles,
         properties: Mapping[str, str],
         say: Reporter,
-    ) -> None: ...
+    ) -> None:
+        """Order rows: rewrite and commit all files of the step's partitions."""
+        ...
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from neve.planning.cost import CostModel
@@ -37,3 +38,5 @@ class World(Protocol):
     def cost_model(self) -> CostModel: ...
     @property
     def lease_seconds(self) -> float: ...
+    @property
+    def sleep(self) -> Callable[[float], None]: ...

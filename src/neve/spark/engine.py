@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Row, SparkSession
@@ -15,7 +16,14 @@ from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
-from neve.model.rewrite import FileDetails, SpliceOrder, SpliceReport, SpliceRequirements
+from neve.model.rewrite import (
+    FileDetails,
+    SpliceOrder,
+    SpliceReport,
+    SpliceRequirements,
+    StagedFiles,
+    StageOrder,
+)
 from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
@@ -31,8 +39,9 @@ from neve.spark.operations.remove_orphan_files import sweep
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
 from neve.spark.reachable import unreachable
-from neve.spark.rewrite.commit import replace_files
+from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import splice_files
+from neve.spark.rewrite.stage import Staged, stage_files
 from neve.spark.rewrite.storage import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
@@ -83,6 +92,28 @@ class SparkEngine:
     def _leave_behind(self, session: SparkSession) -> None:
         self._session = None
         abandon(session)
+
+    def warm_up(self) -> bool:
+        cold = self._session is None
+        with self._working("Starting Spark"):
+            return cold
+
+    def stage(
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+    ) -> list[StagedFiles]:
+        with self._working(f"Rewriting table {table}") as session, report_tasks(session, say):
+            return stage_files(session, table, snapshot_id, orders)
+
+    def commit_staged(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        staged: Sequence[StagedFiles],
+        properties: Mapping[str, str],
+    ) -> None:
+        handles = [cast(Staged, files.handle) for files in staged]
+        with self._working(f"Committing to table {table}") as session:
+            commit_staged(session, table, snapshot_id, handles, properties)
 
     def rewrite(
         self,

@@ -17,6 +17,12 @@ def java_strings(session: SparkSession, values: Sequence[str]) -> Any:
     return mapper.readValue(json.dumps(list(values)), kind)
 
 
+def java_string_set(session: SparkSession, values: Sequence[str]) -> Any:
+    """The texts as a `java.util.Set<String>`."""
+    jvm: Any = session._jvm
+    return jvm.java.util.HashSet(java_strings(session, values))
+
+
 def java_string_array(session: SparkSession, values: Sequence[str]) -> Any:
     """A few texts, such as names of columns, as a `String[]`: each is a call."""
     jvm: Any = session._jvm

@@ -33,8 +33,13 @@ def with_properties(action: Any, properties: Mapping[str, str]) -> Any:
 
 def activate(session: SparkSession) -> None:
     """Make it the session of this thread."""
+    set_active(session, session._jsparkSession)
+
+
+def set_active(session: SparkSession, java_session: Any) -> None:
+    """Make a session in the JVM that of this thread; it may be a clone."""
     jvm: Any = session._jvm
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session)
 
 
 def spark_name(table: TableRef) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from neve.model.errors import CommitConflict, ExecutionError, TableNotFound
 from neve.model.facts import (
@@ -23,14 +24,20 @@ from neve.model.rewrite import (
     SpliceOrder,
     SpliceReport,
     SpliceRequirements,
+    StagedFiles,
+    StageOrder,
 )
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
 from neve.planning.maintenance_log import by_log
+from neve.planning.staleness import changed_files
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
 from neve.testing.metadata import MemoryMetadata
 from neve.testing.steps import EXECUTORS
+
+Paths = tuple[str, ...]
+Files = tuple[DataFileFacts, ...]
 
 
 class SilentReporter:
@@ -49,9 +56,10 @@ class SilentReporter:
 class MemoryLake:
     """One table, with every snapshot that it ever had.
 
-    `compression` is output bytes per input byte; `before_commit` and `after_commit` are called
-    around a rewrite's commit, to let other writers in or to raise; `lose_rows` breaks the engine,
-    `refuse_groups` makes it refuse to copy, `attempt` is the attempt at which a task succeeds.
+    `compression` is output bytes per input byte; `before_stage`, `before_commit` and `after_commit`
+    are called around a rewrite's work, to let other writers in or to raise; `lose_rows` breaks the
+    engine, `refuse_groups` makes it refuse to copy, `fail_orders` makes it fail to rewrite,
+    `attempt` is the attempt at which a task succeeds.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -63,6 +71,9 @@ class MemoryLake:
         self.lose_rows = 0
         self.refuse_groups: dict[int, str] = {}
         self.attempt = 0
+        self.fail_orders: dict[int, str] = {}
+        self.warmed_up = 0
+        self.before_stage: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
         self.log: list[Outcome] = []
@@ -79,9 +90,54 @@ class MemoryLake:
             raise TableNotFound(f"There is no table {table}.")
         return self.facts if snapshot_id is None else self.history[snapshot_id]
 
+    def outline(self, table: TableRef) -> TableFacts:
+        return self.survey(table)
+
     def append(self, *files: DataFileFacts, operation: str = "append", **summary: str) -> None:
         """Commit files as a writer would."""
         self._commit((*self.facts.data_files, *files), files, operation, summary)
+
+    def warm_up(self) -> bool:
+        self.warmed_up += 1
+        return self.warmed_up == 1
+
+    def stage(
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+    ) -> list[StagedFiles]:
+        self.before_stage()
+        then = self.history[snapshot_id]
+        return [self._staged(then, order) for order in orders]
+
+    def _staged(self, then: TableFacts, order: StageOrder) -> StagedFiles:
+        live = {file.path: file for file in then.data_files}
+        if missing := tuple(path for path in order.paths if path not in live):
+            return StagedFiles(order.order_id, missing=missing)
+        if order.order_id in self.fail_orders:
+            return StagedFiles(order.order_id, error=self.fail_orders[order.order_id])
+        files = [live[path] for path in order.paths]
+        assert then.snapshot_id is not None
+        positions = self.live_positions(table=then.table, snapshot_id=then.snapshot_id, paths=live)
+        rows = sum(positions[path][0] for path in order.paths) - self.lose_rows
+        made = self._made(files, rows, order.outputs, order.order_id)
+        paths = tuple(file.path for file in made)
+        return StagedFiles(order.order_id, paths, rows, handle=(order.paths, tuple(made)))
+
+    def commit_staged(
+        self,
+        table: TableRef,
+        snapshot_id: int,
+        staged: Sequence[StagedFiles],
+        properties: Mapping[str, str],
+    ) -> None:
+        self.before_commit()
+        handles = [cast(tuple[Paths, Files], files.handle) for files in staged]
+        gone = {path for paths, _ in handles for path in paths}
+        if changed_files(self.history[snapshot_id], self.facts, gone):
+            raise CommitConflict("A replaced file was changed.")
+        fresh = tuple(file for _, made in handles for file in made)
+        kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._commit((*kept, *fresh), fresh, "replace", dict(properties))
+        self.after_commit()
 
     def rewrite(
         self,
@@ -198,14 +254,21 @@ class MemoryLake:
         self._commit(self.facts.data_files, (), "delete", {})
 
     def _outputs(self, group: FileGroup) -> list[DataFileFacts]:
-        """The group's rows in as many files as expected, shrunk as configured."""
-        first = next(f for f in self.facts.data_files if f.path == group.files[0].path)
-        count = group.expected_output_files
-        rows, size = group.records - self.lose_rows, int(group.input_bytes * self.compression)
+        """The group's rows in as many files as expected."""
+        live = {file.path: file for file in self.facts.data_files}
+        files = [live[file.path] for file in group.files]
+        rows = group.records - self.lose_rows
+        return self._made(files, rows, group.expected_output_files, group.group_id)
+
+    def _made(
+        self, files: Sequence[DataFileFacts], rows: int, count: int, number: int
+    ) -> list[DataFileFacts]:
+        """Rows in so many files, shrunk as configured."""
+        first, size = files[0], int(sum(f.size_bytes for f in files) * self.compression)
         return [
             replace(
                 first,
-                path=f"{first.path}-{self.facts.snapshot_id}-{group.group_id}-{index}",
+                path=f"{first.path}-{self.facts.snapshot_id}-{number}-{index}",
                 size_bytes=max(1, size // count),
                 record_count=rows - rows // count * (count - 1) if index == 0 else rows // count,
             )
@@ -266,8 +329,8 @@ class MemoryLake:
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]:
-        files = {file.path: file.record_count for file in self.history[snapshot_id].data_files}
-        return {path: files[path] for path in paths}
+        positions = self.live_positions(table, snapshot_id, paths)
+        return {path: rows for path, (rows, _) in positions.items()}
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

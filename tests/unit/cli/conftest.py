@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.cli.main import app
+from neve.model.rewrite import StagedFiles
 from neve.testing.facts import MB, NOW
 from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
 
@@ -94,10 +95,29 @@ class LocalEngine:
     def _load(self, table):
         return self._lake.catalog.load_table((*table.namespace, table.name))
 
-    def rewrite(self, table, step, properties, say):
+    def warm_up(self):
+        return False
+
+    def stage(self, table, snapshot_id, orders, say):
+        facts = self._survey(table)
+        rows = {file.path: file.record_count for file in facts.data_files}
+        return [
+            StagedFiles(
+                order.order_id,
+                (f"file:///new-{order.order_id}",),
+                sum(rows[path] for path in order.paths),
+                handle=order,
+            )
+            for order in orders
+        ]
+
+    def _survey(self, table):
         catalogs = Catalogs({self._lake.name: self._lake.properties})
-        facts = CatalogSurveyor(catalogs, lambda: NOW).survey(table)
-        gone = {file.path for group in step.groups for file in group.files}
+        return CatalogSurveyor(catalogs, lambda: NOW).survey(table)
+
+    def commit_staged(self, table, snapshot_id, staged, properties):
+        files = {file.path: file for file in self._survey(table).data_files}
+        gone = {path for item in staged for path in item.handle.paths}
         kept = [
             FileEntry(
                 file.path,
@@ -108,17 +128,17 @@ class LocalEngine:
                 snapshot_id=file.added_snapshot_id,
                 sequence_number=file.data_sequence_number,
             )
-            for file in facts.data_files
+            for file in files.values()
             if file.path not in gone
         ]
         made = [
             FileEntry(
-                f"file:///new-{group.group_id}",
-                tuple(value.value for value in group.partition_values),
-                group.input_bytes,
-                group.records,
+                item.paths[0],
+                files[item.handle.paths[0]].partition[1],
+                item.handle.input_bytes,
+                item.rows,
             )
-            for group in step.groups
+            for item in staged
         ]
         summary = {**properties, "added-data-files": str(len(made))}
         manifest = Manifest([*kept, *made])

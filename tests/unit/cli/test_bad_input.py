@@ -155,7 +155,7 @@ def test_a_table_of_version_1_is_planned(run_json, lake, events, no_engine):
         ("{", "plan.json is not JSON."),
         ("[]", "plan.json is not a plan."),
         ('{"format_version": "0.1"}', "plan.json has the format version '0.1'"),
-        ('{"format_version": "1.0", "plans": []}', "plan.json was changed after the plan"),
+        ('{"format_version": "1.1", "plans": []}', "plan.json was changed after the plan"),
     ],
 )
 def test_a_file_that_is_no_plan(refused, content, message):

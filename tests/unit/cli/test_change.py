@@ -127,7 +127,7 @@ def test_a_stale_plan_does_not_stop_the_others(run, run_json, lake, events, engi
     files = [FileEntry(f"file:///{i}", size_bytes=MB) for i in range(5)]
     lake.commit(other, Manifest(files))
     run("plan", "db.*", *SPARK, "--out", "plan.json")
-    lake.commit(events, Manifest([FileEntry("file:///late", ("view",))]))
+    lake.commit(events, Manifest([FileEntry("file:///late", ("view",))]), keeps=False)
 
     document, code = run_json("apply", "plan.json")
 

@@ -17,6 +17,7 @@ from neve.model.job import JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import CompactionStats, PartitionProof, Proof, Status
 from neve.model.plan import NothingToDo
+from neve.model.policy import Strategy
 from neve.testing.facts import MB, TABLE, data_file, partition
 
 
@@ -99,7 +100,7 @@ def test_the_snapshot_before_is_kept_for_the_undo_window(world, plan, lake):
         UNDO_TAG_PREFIX + outcome.job_id,
         1,
         # The snapshot is eleven hours old, and Iceberg counts from there.
-        (24 + 11) * 3_600_000,
+        (7 * 24 + 11) * 3_600_000,
     )
 
 
@@ -134,11 +135,11 @@ def test_a_plan_without_steps_changes_nothing(world, plan, lake):
     assert (tags(lake), lake.facts.snapshot_id) == ([], 1)
 
 
-def test_a_plan_of_an_older_snapshot_is_refused(world, plan, lake, store):
+def test_a_plan_with_a_file_that_is_gone_is_refused(world, plan, lake, store):
     made = plan()
-    append(lake, "new")
+    lake.remove("file:///lake/mon-1")
 
-    with pytest.raises(PlanStale, match="has moved on from snapshot 1 to 2") as refusal:
+    with pytest.raises(PlanStale, match="mon-1 is not a data file of the table now") as refusal:
         world.apply(made)
 
     assert refusal.value.next_step == "Plan again."
@@ -157,7 +158,7 @@ def test_a_table_that_moves_on_while_the_job_is_claimed_is_refused(world, plan, 
     made, claim = plan(), store.claim
 
     def claim_late(*arguments):
-        append(lake, "new")
+        lake.remove("file:///lake/mon-1")
         return claim(*arguments)
 
     store.claim = claim_late
@@ -184,10 +185,27 @@ def test_a_table_is_free_again_after_a_run(world, plan, store):
     assert store.claim("next", TABLE, "rollback", 60).epoch == 2
 
 
-def test_lost_rows_are_taken_back(world, plan, lake, store):
+#: Iceberg's action commits by itself, so its rows are proven afterwards.
+BY_ACTION = {"strategy": Strategy.SORT, "sort_columns": ("id",)}
+
+
+def test_lost_rows_are_never_committed(world, plan, lake, store):
     lake.lose_rows = 7
 
     outcome = world.apply(plan())
+
+    assert (outcome.status, outcome.reason) == (
+        Status.FAILED,
+        "Group 0 of day=mon has 300 live rows, and its rewritten files 293.",
+    )
+    assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
+    assert store.leftovers(TABLE) == ["file:///lake/mon-0-1-0-0"]
+
+
+def test_lost_rows_are_taken_back(world, plan, lake, store):
+    lake.lose_rows = 7
+
+    outcome = world.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert outcome.reason == (
@@ -202,7 +220,7 @@ def test_lost_rows_under_a_foreign_commit_are_only_reported(world, plan, lake):
     lake.lose_rows = 7
     lake.after_commit = lambda: append(lake, "foreign")
 
-    outcome = world.apply(plan())
+    outcome = world.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert outcome.reason.endswith(
@@ -212,13 +230,24 @@ def test_lost_rows_under_a_foreign_commit_are_only_reported(world, plan, lake):
     assert tags(lake) == [UNDO_TAG_PREFIX + outcome.job_id]
 
 
-@pytest.mark.parametrize("error", [ExecutionError("no space left"), CommitConflict("lost a race")])
-def test_an_engine_that_fails_before_its_commit_leaves_nothing(world, plan, lake, store, error):
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ExecutionError("no space left"), "no space left"),
+        (
+            CommitConflict("Lost a race."),
+            "Lost a race. 1 group was changed by writers meanwhile and left to the next run.",
+        ),
+    ],
+)
+def test_an_engine_that_fails_before_its_commit_leaves_nothing(
+    world, plan, lake, store, error, reason
+):
     lake.before_commit = raises(error)
 
     outcome = world.apply(plan())
 
-    assert (outcome.status, outcome.reason) == (Status.FAILED, error.message)
+    assert (outcome.status, outcome.reason) == (Status.FAILED, reason)
     assert (tags(lake), lake.facts.snapshot_id) == ([], 1)
     assert (states(store), outcome.proof) == ([JobState.FAILED], None)
 
@@ -226,7 +255,7 @@ def test_an_engine_that_fails_before_its_commit_leaves_nothing(world, plan, lake
 def test_an_engine_that_rewrites_nothing_is_believed(world, plan, lake):
     lake.rewrite = lambda *_: None
 
-    outcome = world.apply(plan())
+    outcome = world.apply(plan(**BY_ACTION))
 
     assert (outcome.status, outcome.reason) == (
         Status.NOTHING_TO_DO,
@@ -341,7 +370,7 @@ def test_a_run_that_can_not_be_taken_back_is_not_forgotten(world, plan, lake, st
     lake.lose_rows = 5
     lake.roll_back = raises(CommitConflict("somebody was faster"))
 
-    outcome = world.apply(plan())
+    outcome = world.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert "It could NOT be rolled back to snapshot 1: somebody was faster" in outcome.reason
@@ -352,7 +381,7 @@ def test_a_lost_job_whose_rows_do_not_add_up_is_not_called_a_success(world, plan
     lake.lose_rows = 5
     lake.after_commit = raises(LeaseLost("the process ended here"))
     with pytest.raises(LeaseLost):
-        world.apply(plan())
+        world.apply(plan(**BY_ACTION))
     lake.lose_rows, lake.after_commit = 0, lambda: None
 
     world.apply(plan())

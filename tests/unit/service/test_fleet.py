@@ -47,6 +47,9 @@ class Lakes:
     def write(self, outcomes):
         self.logged.append(list(outcomes))
 
+    def warm_up(self):
+        return False
+
     def __getattr__(self, method):
         return lambda table, *rest, **named: getattr(self[table], method)(table, *rest, **named)
 
@@ -114,7 +117,7 @@ def test_one_operation_that_fails_is_logged_and_the_next_runs(world, lakes, monk
     def fail(*_args, **_named):
         raise ExecutionError("the disk is full")
 
-    monkeypatch.setattr(lakes.members["b"], "rewrite", fail)
+    monkeypatch.setattr(lakes.members["b"], "stage", fail)
     _, failing, other = maintain(world, lakes)
 
     assert statuses(failing)["rewrite_data_files"] is ReportStatus.FAILED

@@ -13,6 +13,7 @@ from neve.model.facts import ManifestContent, ManifestFacts, RefFacts
 from neve.model.job import JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
+from neve.model.policy import Strategy
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
 from neve.service.expire import ATTEMPTS, ExpireSnapshotsOperation
 from neve.service.operate import run_operation
@@ -152,7 +153,7 @@ def test_a_failed_proof_with_a_writer_in_between_keeps_the_writer(world, plan, l
     # The first commit is the undo tag, the second the way back.
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB)), at=2)
 
-    outcome = world.apply(plan())
+    outcome = world.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
 
     assert (outcome.status, lineage(lake)) == (Status.FAILED, [3, 2, 1])
     assert "could NOT be rolled back" in outcome.reason

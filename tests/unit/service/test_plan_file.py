@@ -142,7 +142,7 @@ def test_a_file_that_is_no_plan_is_refused(content, message):
 
 @pytest.mark.parametrize("plans", [None, [5], [{"plan_id": "x"}], ["text"]])
 def test_a_sealed_file_of_another_shape_is_refused(plans):
-    body = {"format_version": "1.0", "plans": plans}
+    body = {"format_version": "1.1", "plans": plans}
     digest = hashlib.sha256(canonical_text(body).encode()).hexdigest()
     FILE.write_text(json.dumps({**body, "digest": f"sha256:{digest}"}))
 

@@ -1,4 +1,4 @@
-"""How compaction runs: Iceberg's own action, in the driver's JVM."""
+"""How rows are ordered: by Iceberg's own action, in the driver's JVM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from neve.spark.lists import java_string_array
 from neve.spark.tables import actions, iceberg, load_table, with_properties
 
 JAVA_LONG_MAX = 2**63 - 1
-JAVA_INT_MAX = 2**31 - 1
 
 
 def rewrite_data_files(
@@ -33,25 +32,19 @@ def rewrite_data_files(
 
 
 def action_options(step: RewriteDataFiles) -> dict[str, str]:
-    """Options that make Iceberg's planner choose the files that ours chose."""
-    applies_deletes = step.strategy in (Strategy.DELETE_FILES, Strategy.AUTO)
-    options = {
+    """Options that make Iceberg's planner take all files of the step's partitions."""
+    return {
         "target-file-size-bytes": str(step.target_file_size_bytes),
         "min-file-size-bytes": str(step.min_file_size_bytes),
         # A large file is not trouble; without this it would be split.
         "max-file-size-bytes": str(JAVA_LONG_MAX),
-        "min-input-files": str(step.min_input_files),
-        "delete-file-threshold": "1" if applies_deletes else str(JAVA_INT_MAX),
-        "delete-ratio-threshold": "1.0",
+        "rewrite-all": "true",
         # With the starting sequence number, an equality delete that lands during the rewrite can
         # be dropped although it still applies (apache/iceberg#10312). Without it, it conflicts.
         "use-starting-sequence-number": "false",
         # One commit or none: partial progress hides commits that failed.
         "partial-progress.enabled": "false",
     }
-    if step.strategy.orders_rows:
-        options["rewrite-all"] = "true"
-    return options
 
 
 def _with_layout(session: SparkSession, action: Any, loaded: Any, step: RewriteDataFiles) -> Any:
@@ -60,6 +53,4 @@ def _with_layout(session: SparkSession, action: Any, loaded: Any, step: RewriteD
         for column in step.sort_columns:
             builder = builder.asc(column)
         return action.sort(builder.build())
-    if step.strategy is Strategy.ZORDER:
-        return action.zOrder(java_string_array(session, step.sort_columns))
-    return action.binPack()
+    return action.zOrder(java_string_array(session, step.sort_columns))

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.rewrite.stage import Staged
 from neve.spark.tables import iceberg, load_table
 
 
@@ -35,6 +36,30 @@ def replace_files(
         rewrite = loaded.newRewrite().rewriteFiles(
             _java_files(session, loaded, removed), _java_files(session, loaded, added)
         )
+        rewrite = rewrite.validateFromSnapshot(snapshot_id)
+        for key, value in properties.items():
+            rewrite = rewrite.set(key, value)
+        rewrite.commit()
+
+
+def commit_staged(
+    session: SparkSession,
+    table: TableRef,
+    snapshot_id: int,
+    handles: Sequence[Staged],
+    properties: Mapping[str, str],
+) -> None:
+    """Replace files by what was staged for them, unless a writer has touched them since."""
+    jvm: Any = session._jvm
+    with engine_errors(f"Committing to table {table}"):
+        removed, vectors, added = (jvm.java.util.HashSet() for _ in range(3))
+        for handle in handles:
+            removed.addAll(handle.removed)
+            vectors.addAll(handle.vectors)
+            added.addAll(handle.added)
+        # The table of the scan: it still knows the snapshot if that expires meanwhile.
+        rewrite = handles[0].table.newRewrite()
+        rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = rewrite.validateFromSnapshot(snapshot_id)
         for key, value in properties.items():
             rewrite = rewrite.set(key, value)

@@ -1,0 +1,229 @@
+"""Run the steps of a plan; what writers take of them is planned again at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count
+
+from neve.model.errors import CommitConflict, ExecutionError
+from neve.model.facts import (
+    ENGINE_PROPERTY,
+    EPOCH_PROPERTY,
+    JOB_ID_PROPERTY,
+    LAYOUT_PROPERTY,
+    PLAN_PROPERTY,
+    STEP_PROPERTY,
+    TARGET_SIZE_PROPERTY,
+    TableFacts,
+)
+from neve.model.plan import FileGroup, Plan, RewriteDataFiles
+from neve.model.policy import Engine
+from neve.planning.cadence import seconds_to_wait
+from neve.planning.packing import split_evenly
+from neve.planning.planner import step_for_spark
+from neve.service.copy import run_copy
+from neve.service.lease import HeldLease
+from neve.service.staged import run_staged
+from neve.service.step_run import StepResult, StepRun
+from neve.service.world import World
+
+#: Times that groups are planned in all, where writers take their files.
+MAX_ROUNDS = 5
+#: A large step is committed in parts, so that a writer can spoil one of them at most.
+MAX_PARTS = 10
+MIN_PART_BYTES = 1024**3
+#: How long a rewrite takes from the head to its commit, until one was timed.
+USUAL_WINDOW_SECONDS = 1.0
+
+Replan = Callable[[TableFacts], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a plan, from its claim on the table to its outcome."""
+
+    world: World
+    plan: Plan
+    job_id: str
+    held: HeldLease
+    before: TableFacts
+    started_at: datetime
+    #: Plans the table anew, for a run that may; None for a plan that is run as it is.
+    replan: Replan | None = None
+    #: What the outcome should mention besides its figures.
+    notes: list[str] = field(default_factory=list)
+    #: Groups that a writer took; a list, because the run itself is a value.
+    taken_by_writers: list[FileGroup] = field(default_factory=list)
+    #: What the engine said when it refused a commit.
+    refusals: list[str] = field(default_factory=list)
+    #: Rows that readers saw in files with deletes, before those were replaced.
+    live_rows: dict[str, int] = field(default_factory=dict)
+    windows: list[float] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=count)
+
+    @property
+    def conflicts(self) -> int:
+        return len(self.taken_by_writers)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailure:
+    """The step whose engine raised, and what."""
+
+    step: int
+    error: ExecutionError
+
+
+def run_rounds(run: Run) -> StepFailure | None:
+    """Run the steps; an engine's error is kept, because the table decides what happened."""
+    plan, base = run.plan, run.before
+    for round_number in range(MAX_ROUNDS):
+        failure, taken = _run_plan(run, plan, base)
+        taken = [*run.taken_by_writers, *taken]
+        run.taken_by_writers[:] = taken
+        if failure is not None or not taken:
+            return failure
+        if run.replan is None or round_number == MAX_ROUNDS - 1:
+            run.notes.append(
+                f"{_groups(len(taken))} changed by writers meanwhile and left to the next run."
+            )
+            return None
+        base = run.world.surveyor.survey(plan.table, where=run.plan.where)
+        plan = only_partitions_of(run.replan(base), taken)
+        run.taken_by_writers.clear()
+        run.notes.append(f"{_groups(len(taken))} changed by writers meanwhile and planned again.")
+        if plan.is_empty:
+            return None
+    return None
+
+
+def _groups(number: int) -> str:
+    return f"{number} group was" if number == 1 else f"{number} groups were"
+
+
+def only_partitions_of(plan: Plan, groups: list[FileGroup]) -> Plan:
+    """The plan without partitions that are none of the groups'."""
+    partitions = {(group.spec_id, group.partition) for group in groups}
+    steps = (
+        replace(
+            step,
+            groups=tuple(g for g in step.groups if (g.spec_id, g.partition) in partitions),
+        )
+        for step in plan.steps
+    )
+    return replace(plan, steps=tuple(step for step in steps if step.groups))
+
+
+def _run_plan(run: Run, plan: Plan, base: TableFacts) -> tuple[StepFailure | None, list[FileGroup]]:
+    taken: list[FileGroup] = []
+    parts = deque(part for step in plan.steps for part in _parts(step))
+    while parts:
+        part, number = parts.popleft(), next(run.numbers)
+        run.held.check()
+        run.world.say(f"Compacting {len(part.groups)} file groups of {plan.table} …")
+        try:
+            result = _run_part(run, number, part, base)
+        except ExecutionError as error:
+            return StepFailure(number, error), taken
+        taken += result.conflicting
+        run.live_rows.update(result.live_rows)
+        if result.conflict:
+            run.refusals.append(result.conflict)
+        if result.refused:
+            groups = tuple(group for group, _ in result.refused)
+            run.notes.append(
+                f"{len(groups)} groups could not be copied and went to Spark: "
+                f"{result.refused[0][1]}."
+            )
+            parts.appendleft(step_for_spark(base, part, groups))
+    return None, taken
+
+
+def _parts(step: RewriteDataFiles) -> Iterator[RewriteDataFiles]:
+    if step.engine.copies or step.strategy.orders_rows:
+        yield step
+        return
+    for groups in split_evenly(
+        step.groups,
+        parts=MAX_PARTS,
+        at_least=MIN_PART_BYTES,
+        size_of=lambda group: group.input_bytes,
+    ):
+        yield replace(step, groups=tuple(groups))
+
+
+def _run_part(run: Run, number: int, part: RewriteDataFiles, base: TableFacts) -> StepResult:
+    properties = properties_of(run, number, part)
+    if part.engine.copies:
+        return run_copy(_step_run(run, number, part, base, properties))
+    properties = {**properties, ENGINE_PROPERTY: str(Engine.SPARK)}
+    if part.strategy.orders_rows:
+        return _order_rows(run, part, base, properties)
+    _wait_for_writers(run, base)
+    started = run.world.clock()
+    head = run.world.surveyor.survey(run.plan.table)
+    result = run_staged(_step_run(run, number, part, head, properties))
+    run.windows.append((run.world.clock() - started).total_seconds())
+    return result
+
+
+def _step_run(
+    run: Run, number: int, part: RewriteDataFiles, base: TableFacts, properties: dict[str, str]
+) -> StepRun:
+    return StepRun(
+        run.world,
+        run.plan.table,
+        part,
+        base,
+        run.job_id,
+        number,
+        run.held,
+        properties,
+        run.plan.min_row_group_bytes,
+    )
+
+
+def _order_rows(
+    run: Run, part: RewriteDataFiles, base: TableFacts, properties: dict[str, str]
+) -> StepResult:
+    """Iceberg's action plans and commits by itself: all groups at once, or one after the other."""
+    table, engine = run.plan.table, run.world.engine
+    try:
+        engine.rewrite(table, part, properties, run.world.say)
+    except CommitConflict as conflict:
+        if len(part.groups) == 1:
+            return StepResult(conflicting=part.groups, conflict=conflict.message)
+    else:
+        return StepResult()
+    results = []
+    for group in part.groups:
+        run.held.check()
+        alone = step_for_spark(base, part, (group,))
+        results.append(_order_rows(run, alone, base, properties))
+    return StepResult(
+        conflicting=tuple(group for result in results for group in result.conflicting),
+        conflict=next((result.conflict for result in results if result.conflict), None),
+    )
+
+
+def _wait_for_writers(run: Run, facts: TableFacts) -> None:
+    """Begin where the work lies between two commits of a writer with a rhythm."""
+    others = [s.committed_at for s in facts.ancestry() if s.job_id is None]
+    window = max(run.windows, default=USUAL_WINDOW_SECONDS)
+    seconds = seconds_to_wait(others, run.world.clock(), window_seconds=window)
+    if seconds > 0:
+        run.world.sleep(seconds)
+
+
+def properties_of(run: Run, number: int, step: RewriteDataFiles) -> dict[str, str]:
+    return {
+        STEP_PROPERTY: str(number),
+        JOB_ID_PROPERTY: run.job_id,
+        PLAN_PROPERTY: run.plan.plan_id,
+        EPOCH_PROPERTY: str(run.held.lease.epoch),
+        TARGET_SIZE_PROPERTY: str(run.plan.target_file_size_bytes),
+        LAYOUT_PROPERTY: step.layout,
+    }

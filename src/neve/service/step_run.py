@@ -1,0 +1,101 @@
+"""One step of a run, and the commit that yields to writers; both ways of rewriting share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neve.model.errors import CommitConflict
+from neve.model.facts import TableFacts
+from neve.model.plan import FileGroup, RewriteDataFiles
+from neve.model.table import TableRef
+from neve.planning.staleness import changed_files, paths_of
+from neve.service.lease import HeldLease
+from neve.service.world import World
+
+#: Times that a commit is tried: each time without the groups that writers took.
+MAX_COMMITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """One step, or a part of it, with what it needs from the run around it."""
+
+    world: World
+    table: TableRef
+    step: RewriteDataFiles
+    #: The table when the step began; what the commit is validated from.
+    base: TableFacts
+    job_id: str
+    #: Of the step within its job.
+    number: int
+    held: HeldLease
+    properties: Mapping[str, str]
+    min_row_group_bytes: int
+
+    def remember_leftovers(self, paths: Sequence[str]) -> None:
+        """Files that will not be committed; deleting them is for the sweeper, not for this run."""
+        if paths:
+            self.world.store.add_leftovers(self.job_id, self.table, list(paths))
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """Groups that were not committed: refused by their footers, or taken by a writer."""
+
+    refused: tuple[tuple[FileGroup, str], ...] = ()
+    conflicting: tuple[FileGroup, ...] = ()
+    #: What the engine said of the last commit that it refused.
+    conflict: str | None = None
+    #: Rows that readers of the base saw in files with deletes, where they were counted.
+    live_rows: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Groups whose rows are in new files that are not committed yet."""
+
+    groups: tuple[FileGroup, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def sources(self) -> list[str]:
+        return [path for group in self.groups for path in paths_of(group)]
+
+
+def commit_untouched(
+    run: StepRun,
+    written: Mapping[int, Written],
+    commit: Callable[[Sequence[int]], None],
+) -> StepResult:
+    """Commit everything; where a writer won, commit what it left untouched."""
+    waiting = list(written)
+    taken: list[int] = []
+    said: str | None = None
+    for _ in range(MAX_COMMITS):
+        if not waiting:
+            break
+        try:
+            # The last thing before the commit: a job that lost the table must not write to it.
+            run.held.check()
+            commit(waiting)
+            waiting = []
+        except CommitConflict as conflict:
+            said = conflict.message
+            guilty = _guilty(run, written, waiting)
+            taken += guilty
+            waiting = [key for key in waiting if key not in guilty]
+    # Nothing explains why the rest is refused. Planning it again will tell.
+    taken += waiting
+    run.remember_leftovers([path for key in taken for path in written[key].outputs])
+    return StepResult(
+        conflicting=tuple(group for key in taken for group in written[key].groups), conflict=said
+    )
+
+
+def _guilty(run: StepRun, written: Mapping[int, Written], keys: Sequence[int]) -> list[int]:
+    """Those of which a writer removed a file, or put a delete on one, since the base."""
+    now = run.world.surveyor.survey(run.table)
+    sources = [path for key in keys for path in written[key].sources]
+    changed = changed_files(run.base, now, sources)
+    return [key for key in keys if not changed.isdisjoint(written[key].sources)]

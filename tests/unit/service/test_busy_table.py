@@ -1,0 +1,331 @@
+"""Writers who commit while a run is on its way take groups from it, never the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.unit.service.conftest import POLICY
+
+from neve.model.errors import CommitConflict, ExecutionError, PlanStale
+from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
+from neve.model.outcome import Status
+from neve.model.policy import Engine, Strategy
+from neve.planning.cost import CostModel
+from neve.planning.planner import PlanRequest
+from neve.service.maintain import Maintenance
+from neve.service.rounds import MAX_ROUNDS
+from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
+from neve.testing.lake import MemoryLake
+
+DAYS = ("mon", "tue", "wed")
+
+
+@pytest.fixture
+def lake():
+    files = [
+        data_file(f"{day}-{number}", 10 * MB, partition=partition(day))
+        for day in DAYS
+        for number in range(3)
+    ]
+    return MemoryLake(table_facts(files))
+
+
+@pytest.fixture
+def compact(world):
+    def run(**request):
+        asked = PlanRequest(**{"engine": Engine.SPARK, **request})
+        return world.compact(TABLE, asked, where=None, policy=POLICY)
+
+    return run
+
+
+def delete_from(lake, day, number=0, sequence_number=9):
+    lake.delete_rows(
+        delete_file(
+            f"d-{day}-{sequence_number}",
+            DeleteKind.POSITION,
+            partition=partition(day),
+            data_sequence_number=sequence_number,
+            referenced_path=f"file:///lake/{day}-{number}",
+        )
+    )
+
+
+def days_left(lake):
+    """Days whose files are still those that were there at first."""
+    firsts = {file.path for file in lake.facts.data_files}
+    return [day for day in DAYS if f"file:///lake/{day}-0" in firsts]
+
+
+def once(lake, hook, write):
+    def let_in():
+        setattr(lake, hook, lambda: None)
+        write()
+
+    setattr(lake, hook, let_in)
+
+
+@pytest.mark.parametrize("hook", ["before_stage", "before_commit"])
+def test_a_group_that_a_writer_deleted_from_is_planned_again_at_once(lake, compact, hook, store):
+    once(lake, hook, lambda: delete_from(lake, "tue"))
+
+    outcome = compact()
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 0)
+    assert outcome.reason == (
+        "9 files became 3. 1 group was changed by writers meanwhile and planned again."
+    )
+    assert (outcome.proof.rows_in, outcome.proof.rows_deleted) == (900, 10)
+    assert (days_left(lake), len(store.leftovers(TABLE))) == ([], 1)
+    # The innocent in one commit, the guilty in another.
+    assert [s.operation for s in lake.facts.snapshots].count("replace") == 2
+
+
+def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, world, plan):
+    once(lake, "before_commit", lambda: lake.remove("file:///lake/tue-0"))
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert outcome.reason == (
+        "6 files became 2. 1 group was changed by writers meanwhile and left to the next run."
+    )
+    assert "file:///lake/tue-1" in {file.path for file in lake.facts.data_files}
+
+
+def test_writers_may_come_back_between_two_tries_of_a_commit(lake, compact):
+    victims = iter(["mon", "tue"])
+
+    def let_in():
+        if (day := next(victims, None)) is not None:
+            delete_from(lake, day)
+
+    lake.before_commit = let_in
+
+    outcome = compact()
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 0)
+    assert "2 groups were changed by writers meanwhile and planned again." in outcome.reason
+    assert days_left(lake) == []
+
+
+def test_a_writer_that_always_wins_is_yielded_to(lake, compact):
+    numbers = iter(range(10, 1000))
+
+    def let_in():
+        for file in lake.facts.data_files:
+            if "tue" in file.path:
+                lake.remove(file.path)
+                lake.append(replace(file, path=f"file:///lake/tue-{next(numbers)}"))
+
+    lake.before_commit = let_in
+
+    outcome = compact()
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert outcome.reason.endswith(
+        "1 group was changed by writers meanwhile and left to the next run."
+    )
+    assert outcome.reason.count("planned again") == MAX_ROUNDS - 1
+
+
+def test_only_partitions_of_guilty_groups_are_planned_again(lake, compact):
+    def write():
+        lake.remove("file:///lake/tue-0")
+        lake.append(*(data_file(f"thu-{n}", MB, partition=partition("thu")) for n in range(3)))
+
+    once(lake, "before_commit", write)
+
+    compact()
+
+    assert {f"file:///lake/thu-{n}" for n in range(3)} <= {f.path for f in lake.facts.data_files}
+
+
+def test_a_group_that_fails_does_not_take_the_others_along(lake, compact):
+    lake.fail_orders = {1: "a task was killed too often"}
+
+    outcome = compact()
+
+    assert outcome.status is Status.FAILED
+    assert "a task was killed too often What was committed before stays." in outcome.reason
+    assert days_left(lake) == ["tue"]
+
+
+def test_files_are_remembered_whose_rows_could_not_be_counted(lake, world, plan, store):
+    delete_from(lake, "tue")
+    lake.live_rows = raise_no_space
+
+    outcome = world.apply(plan())
+
+    assert outcome.status is Status.FAILED
+    assert "no space left" in outcome.reason
+    assert (days_left(lake), len(store.leftovers(TABLE))) == (["tue"], 1)
+
+
+def raise_no_space(*_):
+    raise ExecutionError("no space left")
+
+
+def test_ordering_rows_goes_on_group_by_group_after_a_conflict(lake, compact):
+    def refuse(table, step, properties, say):
+        if len(step.groups) > 1 or "tue" in step.groups[0].partition:
+            raise CommitConflict("A writer was faster.")
+        rewrite(table, step, properties, say)
+
+    rewrite, lake.rewrite = lake.rewrite, refuse
+
+    outcome = compact(strategy=Strategy.SORT, sort_columns=("id",))
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert days_left(lake) == ["tue"]
+
+
+def test_the_engine_is_ready_before_the_table_is_looked_at(lake, compact):
+    def start_late():
+        lake.remove("file:///lake/tue-0")
+        return True
+
+    lake.warm_up = start_late
+
+    outcome = compact()
+
+    assert outcome.reason == "8 files became 3."
+
+
+def test_nothing_is_started_for_a_table_without_work(lake, compact):
+    compact()
+    lake.warmed_up = 0
+
+    assert compact().status is Status.NOTHING_TO_DO
+    assert lake.warmed_up == 0
+
+
+def test_groups_that_writers_took_before_the_claim_are_planned_again(lake, compact, store):
+    claim = store.claim
+
+    def claim_late(*arguments):
+        lake.remove("file:///lake/tue-0")
+        return claim(*arguments)
+
+    store.claim = claim_late
+
+    outcome = compact()
+
+    assert outcome.status is Status.SUCCEEDED
+    assert days_left(lake) == []
+
+
+def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
+    pauses = []
+    world = Maintenance(
+        surveyor=lake,
+        make_engine=lambda: lake,
+        store=store,
+        clock=clock,
+        say=lambda message: None,
+        metadata=lake.metadata,
+        log=lake,
+        cost_model=CostModel(),
+        lease_seconds=60,
+        sleep=pauses.append,
+    )
+    for number in range(8):
+        lake.append(data_file(f"new-{number}", MB))
+    rhythm = [
+        replace(s, committed_at=NOW - timedelta(seconds=1.5 + 2 * (9 - s.snapshot_id)))
+        for s in lake.facts.snapshots
+    ]
+    lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
+
+    world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+
+    assert len(pauses) == 1
+    assert 0 < pauses[0] <= 2
+
+
+def changed_schema(facts):
+    column = ColumnFacts(3, "extra", "int", False)
+    return replace(facts, schema_id=1, columns=(*facts.columns, column))
+
+
+def changed_spec(facts):
+    return replace(facts, current_spec_id=1, specs={**facts.specs, 1: SpecFacts(1, ())})
+
+
+STALE = {
+    "a file is gone": lambda lake: lake.remove("file:///lake/tue-0"),
+    "a file has a new delete": lambda lake: delete_from(lake, "tue"),
+    "the schema changed": lambda lake: setattr(lake, "facts", changed_schema(lake.facts)),
+    "the spec changed": lambda lake: setattr(lake, "facts", changed_spec(lake.facts)),
+    "the table was made anew": lambda lake: setattr(
+        lake, "facts", replace(lake.facts, table_uuid="2" * 36)
+    ),
+}
+
+
+@pytest.mark.parametrize("change", STALE)
+def test_a_plan_is_stale_where(world, plan, lake, change, store):
+    made = plan()
+    STALE[change](lake)
+    before = lake.facts
+
+    with pytest.raises(PlanStale):
+        world.apply(made)
+
+    assert (lake.facts, store.jobs()) == (before, [])
+
+
+def expire(lake):
+    """The snapshot that the plan was made from is gone from the log."""
+    lake.append(data_file("late", MB))
+    kept = tuple(s for s in lake.facts.snapshots if s.snapshot_id != 1)
+    lake.facts = replace(lake.facts, snapshots=kept)
+
+
+HARMLESS = {
+    "an append": lambda lake: lake.append(data_file("late", MB)),
+    "an append into a planned partition": lambda lake: lake.append(
+        data_file("late", MB, partition=partition("tue"))
+    ),
+    "a delete elsewhere": lambda lake: (
+        lake.append(data_file("fri-0", 90 * MB, partition=partition("fri"))),
+        delete_from(lake, "fri"),
+    ),
+    "a manifest rewrite": lambda lake: lake.commit("replace", {}),
+    "an expiry": expire,
+    "a tag": lambda lake: lake.create_tag(TABLE, 1, "mine", 1000),
+}
+
+
+@pytest.mark.parametrize("change", HARMLESS)
+def test_a_plan_is_not_stale_after(world, plan, lake, change):
+    made = plan()
+    HARMLESS[change](lake)
+
+    outcome = world.apply(made)
+
+    assert outcome.status is Status.SUCCEEDED, outcome.reason
+    assert outcome.stats.files_compacted == 9
+    assert days_left(lake) == []
+
+
+def test_the_undo_tag_names_the_head_and_not_the_snapshot_of_the_plan(world, plan, lake):
+    made = plan()
+    lake.append(data_file("late", MB))
+
+    world.apply(made)
+
+    (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
+    assert tag.snapshot_id == 2
+
+
+def test_an_old_delete_is_no_new_one(world, plan, lake):
+    delete_from(lake, "tue")
+    made = plan()
+    lake.append(data_file("late", MB))
+
+    outcome = world.apply(made)
+
+    assert (outcome.status, outcome.proof.rows_deleted) == (Status.SUCCEEDED, 10)
