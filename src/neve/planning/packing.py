@@ -42,7 +42,7 @@ def split_evenly(
     cut: list[list[Item]] = []
     room = 0
     for item in chosen:
-        if room <= 0:
+        if not cut or (room <= 0 and len(cut) < parts):
             cut.append([])
             room = limit
         cut[-1].append(item)

@@ -48,6 +48,9 @@ def apply_plan(
     job_id = str(uuid.uuid4())
     if replan is None:
         _refuse_if_stale(recheck(plan, _survey(world, plan)))
+        if plan.steps:
+            # What an engine that starts takes is not to lie between the last look and the work.
+            world.engine.warm_up()
     with hold_table(world.store, job_id, plan.table, OPERATION, world.lease_seconds) as held:
         started_at = world.clock()
         before = _survey(world, plan)

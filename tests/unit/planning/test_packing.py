@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neve.planning.packing import pack_first_fit_decreasing
+from neve.planning.packing import pack_first_fit_decreasing, split_evenly
 
 
 def pack(sizes, capacity):
@@ -59,3 +59,13 @@ def test_it_equals_the_textbook(items, capacity):
             home.append(size)
 
     assert pack(items, capacity) == bins
+
+
+@example(sizes=[10, 0], parts=1)
+@given(sizes=st.lists(st.integers(0, 100), max_size=60), parts=st.integers(1, 12))
+def test_a_list_is_cut_in_order_and_into_so_many_parts_at_most(sizes, parts):
+    cut = split_evenly(sizes, parts=parts, at_least=10, size_of=lambda size: size)
+
+    assert [size for part in cut for size in part] == sizes
+    assert len(cut) <= parts
+    assert all(sum(part) >= 10 for part in cut[:-1])
