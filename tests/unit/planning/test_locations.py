@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neve.planning.locations import is_within, path_of, store_of
+from neve.planning.locations import comparable_path, is_within, path_of, store_of
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,30 @@ def test_composed_and_decomposed_letters_are_equal():
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n", "S3"])
 def test_the_schemes_of_s3_are_one(scheme):
     assert store_of(f"{scheme}://bucket/key") == "s3://bucket"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "store"),
+    [
+        ("hdfs://NN:8020/k", "hdfs://nn"),
+        ("hdfs://nn:9000/k", "hdfs://nn:9000"),
+        ("s3://key:secret@Bucket/k", "s3://bucket"),
+        ("abfss://c@a.dfs.core.windows.net/k", "abfs://c@a"),
+        ("file://127.0.0.1/k", "file://"),
+    ],
+)
+def test_hosts_are_compared_whatever_their_case_and_default_port(spelling, store):
+    assert store_of(spelling) == store
+
+
+def test_local_folders_are_found_by_their_names_in_any_case():
+    assert is_within("file:/Lake/T/x", "file:/lake/t")
+    assert not is_within("s3://b/T/x", "s3://b/t")
+    assert comparable_path("s3://b/T/x") == comparable_path("s3://b/t/X")
+
+
+def test_a_letter_in_two_parts_does_not_lose_one_to_an_escape():
+    assert path_of("file:/%a\u00e9") == path_of("file:/%ae\u0301")
 
 
 def test_buckets_and_authorities_differ():

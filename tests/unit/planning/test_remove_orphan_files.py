@@ -139,6 +139,15 @@ def test_a_table_inside_is_no_refusal_but_its_files_are_foreign():
     assert guards.foreign_locations([ours.location], [inside, beside]) == ("s3://b/t/data/o",)
 
 
+def test_a_location_behind_a_link_counts_by_its_real_folder():
+    ours = home()
+    around = replace(home("file:/link", OTHER), aliases=("s3://b",))
+    inside = replace(home("file:/link", OTHER), aliases=("s3://b/t/data/o",))
+    assert "db.other" in guards.overlap_refusal(ours, [ours.location], [around])
+    assert guards.overlap_refusal(ours, [ours.location], [inside]) is None
+    assert guards.foreign_locations([ours.location], [inside]) == ("s3://b/t/data/o",)
+
+
 def test_a_folder_elsewhere_is_listed_only_if_it_is_named_after_the_table():
     shared = home(write_data_path="s3://b/shared", write_metadata_path="s3://b/t/m")
     assert guards.roots_of(shared) == (("s3://b/t",), ("s3://b/shared",))
