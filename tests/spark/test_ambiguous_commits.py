@@ -30,8 +30,10 @@ from neve.service.upkeep import RewriteManifestsOperation
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
 from neve.spark.engine import SparkEngine
+from neve.spark.gate.server import CommitGate
 from neve.spark.gate.session import through_the_gate
-from neve.spark.tables import spark_name
+from neve.spark.gate.upstream import Upstream
+from neve.spark.tables import io_properties, spark_name
 from neve.testing.lake import SilentReporter
 
 GATED, BARE = "gated", "bare"
@@ -262,3 +264,20 @@ def test_around_the_gate_files_of_a_commit_are_deleted(make_house, answer):
 
     (ours,) = house.snapshot_ids() - house.foreign()
     assert not Path(_local(house.metadata().snapshot_by_id(ours).manifest_list)).exists()
+
+
+def test_files_are_reached_by_the_real_address_where_executors_are_elsewhere(house):
+    gate = CommitGate(has_distant_executors=True)
+    afar = {"type": "rest", "uri": gate.open(Upstream(house.catalog.scripted, 10.0, 60.0))}
+    for key, value in catalog_conf("afar", afar).items():
+        house.spark.conf.set(key, value)
+    table = TableRef("afar", house.table.namespace, house.table.name)
+    house.catalog.script.append(Act(403, meanwhile=house.other_writer))
+
+    house.spark.range(ROWS, ROWS + 1).selectExpr("id", "'late' AS kind").writeTo(
+        spark_name(table)
+    ).append()
+
+    assert io_properties(house.spark, table)["uri"] == house.catalog.scripted
+    assert house.rows() == [-2, -1, *range(ROWS + 1)]
+    gate.close()

@@ -92,7 +92,7 @@ def _change(path: str, document: Json) -> TableChange:
         updates,
         tuple(document.get("requirements") or ()),
         {snapshot["snapshot-id"]: snapshot for snapshot in added},
-        {move["ref-name"]: move for move in moves if move["snapshot-id"]},
+        {move["ref-name"]: move for move in moves},
     )
 
 
