@@ -261,6 +261,12 @@ def test_a_count_that_only_some_files_have_takes_the_bounds_away(count, missing)
     assert not getattr(result, count)
 
 
+def test_nans_of_a_column_that_has_none_take_the_bounds_away():
+    result = merged(bounded(long(1), long(2)), bounded(long(1), long(2), nan_value_counts={1: 3}))
+
+    assert (result.lower_bounds, result.upper_bounds, result.value_counts) == (None, None, {})
+
+
 def test_a_file_of_nan_has_no_say():
     nans = details(value_counts={1: 10}, null_value_counts={1: 4}, nan_value_counts={1: 6})
     known = {"nan_value_counts": {1: 0}}
