@@ -6,7 +6,7 @@ source did. Where one of them is in doubt, there is no statistic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,7 +23,8 @@ def merge_metrics(files: Sequence[FileDetails], columns: Sequence[LeafColumn]) -
 
     A statistic is kept for a column only where every file that has values in it tells it.
     """
-    told = [_without_contradictions(file) for file in files if file.record_count] or files
+    flat = {column.field_id: column.type for column in columns if not column.repeated}
+    told = [_without_contradictions(file, flat) for file in files if file.record_count] or files
     bounds = {column.field_id: _bounds(told, column) for column in columns}
     return ColumnMetrics(
         column_sizes=_sum([file.metrics.column_sizes for file in told]),
@@ -35,7 +36,7 @@ def merge_metrics(files: Sequence[FileDetails], columns: Sequence[LeafColumn]) -
     )
 
 
-def _without_contradictions(file: FileDetails) -> FileDetails:
+def _without_contradictions(file: FileDetails, flat: Mapping[int, str]) -> FileDetails:
     """The file without the statistics of columns whose counts cannot be."""
     metrics = file.metrics
     values, nulls, nans = (
@@ -47,6 +48,9 @@ def _without_contradictions(file: FileDetails) -> FileDetails:
         for key in {*values, *nulls, *nans}
         if min(values.get(key, 0), nulls.get(key, 0), nans.get(key, 0)) < 0
         or (key in values and nulls.get(key, 0) + nans.get(key, 0) > values[key])
+        # Every row counts as a value, a null as well.
+        or (key in flat and values.get(key, file.record_count) != file.record_count)
+        or (nans.get(key, 0) and flat.get(key, FLOATING[0]) not in FLOATING)
     }
     sizes = {key for key, size in (metrics.column_sizes or {}).items() if size < 0}
     if not wrong and not sizes:

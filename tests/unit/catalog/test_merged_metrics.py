@@ -182,7 +182,7 @@ def merged(sources, schema):
     [*((of, False) for of in VALUES), (DoubleType(), True), (StringType(), True)],
     ids=str,
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_merged_statistics_exclude_and_include_no_more_than_every_source(of, nested, data):
     column = NestedField(2, "x", of, required=False)

@@ -31,8 +31,8 @@ def bounded(lower, upper, **metrics):
 
 
 def test_counts_are_added():
-    one = details(value_counts={1: 5, 2: 1}, null_value_counts={1: 1}, column_sizes={1: 100})
-    two = details(value_counts={1: 7}, null_value_counts={1: 2}, column_sizes={1: 50})
+    one = details(5, value_counts={1: 5, 2: 1}, null_value_counts={1: 1}, column_sizes={1: 100})
+    two = details(7, value_counts={1: 7}, null_value_counts={1: 2}, column_sizes={1: 50})
 
     result = merged(one, two)
 
@@ -223,6 +223,8 @@ def test_bounds_inside_lists_and_maps_are_dropped():
         {"value_counts": {1: 10}, "null_value_counts": {1: 11}},
         {"value_counts": {1: 10}, "null_value_counts": {1: -1}},
         {"value_counts": {1: -10}, "null_value_counts": {1: 0}},
+        {"value_counts": {1: 0}, "null_value_counts": {1: 0}},
+        {"value_counts": {1: 11}, "null_value_counts": {1: 0}},
         {"value_counts": {1: 10}, "null_value_counts": {1: 6}, "nan_value_counts": {1: 6}},
         {"value_counts": {1: 10}, "null_value_counts": {1: 0}, "nan_value_counts": {1: -3}},
     ],
@@ -257,6 +259,12 @@ def test_a_count_that_only_some_files_have_takes_the_bounds_away(count, missing)
 
     assert (result.lower_bounds, result.upper_bounds) == (None, None)
     assert not getattr(result, count)
+
+
+def test_nans_of_a_column_that_has_none_take_the_bounds_away():
+    result = merged(bounded(long(1), long(2)), bounded(long(1), long(2), nan_value_counts={1: 3}))
+
+    assert (result.lower_bounds, result.upper_bounds, result.value_counts) == (None, None, {})
 
 
 def test_a_file_of_nan_has_no_say():
