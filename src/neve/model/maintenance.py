@@ -17,6 +17,7 @@ class ReportStatus(StrEnum):
     NOTHING_TO_DO = "nothing_to_do"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    CANCELLED = "cancelled"
     #: A dry run found work.
     PLANNED = "planned"
     #: It is not enabled, or the budget is used up.
@@ -24,7 +25,7 @@ class ReportStatus(StrEnum):
 
     @property
     def is_bad(self) -> bool:
-        return self in (ReportStatus.FAILED, ReportStatus.UNKNOWN)
+        return self in (ReportStatus.FAILED, ReportStatus.UNKNOWN, ReportStatus.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class Status(StrEnum):
     NOTHING_TO_DO = "nothing_to_do"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    #: Somebody asked it to stop; what was committed before stays.
+    CANCELLED = "cancelled"
 
     @property
     def is_good(self) -> bool:

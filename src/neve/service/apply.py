@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from neve.model.errors import (
     CommitConflict,
     CommitUnknown,
     EngineDied,
     ExecutionError,
-    NeveError,
-    PlanFileError,
+    JobCancelled,
     PlanStale,
 )
 from neve.model.expiry import WantedTag
 from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
-from neve.model.job import JobState
+from neve.model.job import JobRequest, JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.planning.cost import actual_usd
 from neve.planning.health import count_small_files
 from neve.planning.proof import Change
 from neve.planning.recheck import Rechecked, recheck
-from neve.service.lease import hold_table
-from neve.service.recover import settle_after, settle_unfinished
+from neve.service.ancestry import lost_history
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
+from neve.service.run_job import JobContext, run_request
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 from neve.service.world import World
@@ -45,33 +43,23 @@ def apply_plan(
     `replan` only the groups of such files are left out, and planned again. With `log=False` the row
     of the maintenance log is left to the caller, who may write many.
     """
-    job_id = str(uuid.uuid4())
     if replan is None:
         _refuse_if_stale(recheck(plan, _survey(world, plan)))
         if plan.steps:
             # What an engine that starts takes is not to lie between the last look and the work.
             world.engine.warm_up()
-    with hold_table(world.store, job_id, plan.table, OPERATION, world.lease_seconds) as held:
-        started_at = world.clock()
-        before = _survey(world, plan)
-        run = Run(world, plan, job_id, held, before, started_at, replan)
-        settle_unfinished(world, before)
-        try:
-            checked = recheck(plan, before)
-            _refuse_if_stale(checked, keeps=replan is not None)
-            run = replace(run, plan=checked.plan)
-            run.taken_by_writers.extend(group for group, _ in checked.stale)
-            outcome = _execute(run) if run.plan.steps else _nothing(run)
-        except (PlanStale, PlanFileError) as refusal:
-            world.store.finish(held.lease, _outcome(run, Status.FAILED, refusal.message))
-            raise
-        except NeveError as error:
-            settle_after(world, held, error)
-            raise
-        if log:
-            outcome = record_in_log(world, outcome)
-        world.store.finish(held.lease, outcome)
-    return outcome
+    request = JobRequest(plan.table, OPERATION, {"plan_id": plan.plan_id})
+    return run_request(world, request, partial(_apply, plan, replan), log=log)
+
+
+def _apply(plan: Plan, replan: Replan | None, context: JobContext) -> Outcome:
+    world = context.world
+    before = _survey(world, plan)
+    checked = recheck(plan, before)
+    _refuse_if_stale(checked, keeps=replan is not None)
+    run = Run(world, checked.plan, context.job_id, context.held, before, context.started_at, replan)
+    run.taken_by_writers.extend(group for group, _ in checked.stale)
+    return _execute(run) if run.plan.steps else _nothing(run)
 
 
 def _survey(world: World, plan: Plan) -> TableFacts:
@@ -105,19 +93,27 @@ def _execute(run: Run) -> Outcome:
     world, plan = run.world, run.plan
     run.held.enter(JobState.REWRITING)
     tag = _keep(run)
-    failure = run_rounds(run)
+    failure, stopped = None, None
+    try:
+        failure = run_rounds(run)
+    except JobCancelled as stop:
+        # What was committed before stays, and is proven like everything else.
+        stopped = stop
     run.held.enter(JobState.VERIFYING)
     after = world.surveyor.survey(plan.table)
     ours = snapshots_of(run.job_id, after)
     if not ours:
-        return _without_commit(run, after, tag, failure)
+        return _without_commit(run, after, tag, failure, stopped)
     verdict = verify_commits(world, plan.table, ours, run.live_rows)
-    if problem := verdict.problem or _lost_history(run, after):
-        run.held.check()
+    seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
+    if problem := verdict.problem or lost_history(after, seen):
+        run.held.require()
         reason = f"{problem} {take_back(world, run.job_id, after)}"
         after = world.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
     status, note = _after_failure(failure, ours)
+    if stopped is not None:
+        status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
     reason = " ".join([_summary(verdict.changes), *run.notes, *note])
     return _outcome(run, status, reason, after=after, verdict=verdict)
 
@@ -137,7 +133,11 @@ def _after_failure(
 
 
 def _without_commit(
-    run: Run, after: TableFacts, tag: WantedTag, failure: StepFailure | None
+    run: Run,
+    after: TableFacts,
+    tag: WantedTag,
+    failure: StepFailure | None,
+    stopped: JobCancelled | None,
 ) -> Outcome:
     if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
@@ -150,6 +150,9 @@ def _without_commit(
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         run.notes.append(error.message)
+    if stopped is not None:
+        reason = " ".join([stopped.message, "Nothing was changed.", *run.notes])
+        return _outcome(run, Status.CANCELLED, reason, after=after)
     if failure is not None:
         reason = " ".join([failure.error.message, *run.notes])
         return _outcome(run, Status.FAILED, reason, after=after)
@@ -158,12 +161,6 @@ def _without_commit(
         return _outcome(run, Status.FAILED, reason, after=after)
     reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
     return _outcome(run, Status.NOTHING_TO_DO, reason, after=after)
-
-
-def _lost_history(run: Run, after: TableFacts) -> str | None:
-    if run.before.snapshot_id not in {s.snapshot_id for s in after.ancestry()}:
-        return f"Snapshot {run.before.snapshot_id} is no longer part of the table's history."
-    return None
 
 
 def _summary(changes: Sequence[Change]) -> str:
@@ -235,14 +232,3 @@ def _stats(
         compaction_time_ms=round(seconds * 1000, 2),
         small_files_remaining=count_small_files(after, run.plan.small_file_bytes),
     )
-
-
-def record_in_log(world: World, outcome: Outcome) -> Outcome:
-    """The log must not hide what happened: its failure is said, not raised."""
-    try:
-        world.log.write([outcome])
-    except NeveError as error:
-        return replace(
-            outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"
-        )
-    return outcome

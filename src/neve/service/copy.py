@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from neve.model.errors import ExecutionError, LeaseLost, ProofFailed
+from neve.model.errors import ExecutionError, JobRefused, ProofFailed
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY
 from neve.model.plan import FileGroup
 from neve.model.rewrite import (
@@ -48,7 +48,7 @@ def run_copy(run: StepRun) -> StepResult:
         for report in written:
             check_report(groups[report.group_id], report)
         result = _commit(run, inputs, groups, written)
-    except (ProofFailed, LeaseLost):
+    except (ProofFailed, JobRefused):
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([report.path for report in written])
         raise

@@ -8,26 +8,63 @@ from contextlib import contextmanager, suppress
 
 from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
 from neve.model.job import JobState, Lease
-from neve.model.table import TableRef
 from neve.service.ports import JobStore
+
+
+class StopSignal:
+    """Asks all jobs of this process to stop at their next boundary."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._lock = threading.Lock()
+        self._running = 0
+
+    def ask(self) -> None:
+        self._asked.set()
+
+    @property
+    def is_asked(self) -> bool:
+        return self._asked.is_set()
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether there is a job that would have to stop first."""
+        return self._running > 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count a job for the length of the block."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
 
 
 class HeldLease:
     """A lease that a thread keeps renewing, until it is lost or given back."""
 
-    def __init__(self, store: JobStore, lease: Lease, seconds: float) -> None:
+    def __init__(
+        self, store: JobStore, lease: Lease, seconds: float, signal: StopSignal | None = None
+    ) -> None:
         self.lease = lease
+        self.state = JobState.PLANNING
         self._store = store
         self._seconds = seconds
+        self._signal = signal or StopSignal()
         self._stop = threading.Event()
         self._lost: LeaseLost | None = None
         self._thread = threading.Thread(target=self._keep, name="neve-lease", daemon=True)
 
-    def check(self) -> None:
-        """Raise where the lease is gone or the job is cancelled.
+    @property
+    def has_begun(self) -> bool:
+        """Whether the job may have changed its table."""
+        return self.state is not JobState.PLANNING
 
-        Called before anything that cannot be taken back.
-        """
+    def require(self) -> None:
+        """Raise where the lease is gone. Called before anything that cannot be taken back."""
         if self._lost is None:
             try:
                 self.lease = self._store.renew(self.lease, self._seconds)
@@ -35,13 +72,18 @@ class HeldLease:
                 self._lost = error
         if self._lost is not None:
             raise self._lost
-        if self.lease.cancel_requested:
+
+    def check(self) -> None:
+        """Raise where the lease is gone, or where the job is to stop: a boundary of its work."""
+        self.require()
+        if self.lease.cancel_requested or self._signal.is_asked:
             raise JobCancelled(f"Job {self.lease.job_id} was cancelled.")
 
     def enter(self, state: JobState) -> None:
         """Record where the job stands; needs the lease."""
-        self.check()
+        self.require()
         self._store.set_state(self.lease, state)
+        self.state = state
 
     def start(self) -> None:
         self._thread.start()
@@ -71,14 +113,15 @@ class HeldLease:
 
 
 @contextmanager
-def hold_table(
-    store: JobStore, job_id: str, table: TableRef, operation: str, seconds: float
+def hold(
+    store: JobStore, lease: Lease, seconds: float, signal: StopSignal | None = None
 ) -> Iterator[HeldLease]:
-    """Be the only writer of a table for the length of the block."""
-    held = HeldLease(store, store.claim(job_id, table, operation, seconds), seconds)
+    """Keep a lease for the length of the block."""
+    held = HeldLease(store, lease, seconds, signal)
     held.start()
     try:
-        yield held
+        with (signal or StopSignal()).running():
+            yield held
     except BaseException as error:
         _leave_open(store, held, error)
         raise

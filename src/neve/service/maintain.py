@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from neve.model.errors import PlanStale
+from neve.model.events import JobEvent
 from neve.model.facts import TableFacts
 from neve.model.health import Health
 from neve.model.outcome import Outcome
@@ -19,6 +20,7 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import learn_rates
 from neve.service.apply import apply_plan
+from neve.service.lease import StopSignal
 from neve.service.policies import Policies
 from neve.service.ports import (
     Clock,
@@ -49,11 +51,17 @@ class Maintenance:
     lease_seconds: float
     policies: Policies = field(default_factory=Policies)
     sleep: Callable[[float], None] = time.sleep
+    #: Where events of jobs go; nowhere by default.
+    events: Callable[[JobEvent], None] = lambda event: None
+    stop: StopSignal = field(default_factory=StopSignal)
 
     @property
     def engine(self) -> Engine:
         """Made when something is to be changed: looking needs no engine."""
         return self.make_engine()
+
+    def with_reporter(self, say: Reporter) -> Maintenance:
+        return replace(self, say=say)
 
     def health(self, table: TableRef) -> Health:
         facts = self.surveyor.survey(table)

@@ -6,10 +6,10 @@ commit apart; every other operation that commits to a table goes through here.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 from neve.model.errors import (
@@ -17,19 +17,18 @@ from neve.model.errors import (
     CommitUnknown,
     EngineDied,
     ExecutionError,
-    NeveError,
+    JobCancelled,
     RefLost,
 )
 from neve.model.expiry import WantedTag
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
-from neve.model.job import JobState
+from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation, OperationPlan
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.ancestry import lost_history
-from neve.service.apply import record_in_log
-from neve.service.lease import HeldLease, hold_table
-from neve.service.recover import settle_after, settle_unfinished
+from neve.service.lease import HeldLease
+from neve.service.run_job import JobContext, run_request
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.world import World
 
@@ -105,23 +104,16 @@ def run_operation(
 
     With `log=False` the row of the maintenance log is left to the caller, who may write many.
     """
-    job_id = str(uuid.uuid4())
-    name = str(operation.operation)
-    with hold_table(world.store, job_id, table, name, world.lease_seconds) as held:
-        started_at = world.clock()
-        before = world.surveyor.survey(table)
-        settle_unfinished(world, before)
-        run = _Run(world, operation, job_id, held, before, started_at)
-        try:
-            plan = operation.plan(world, before)
-            outcome = _nothing(run, plan) if plan.is_empty else _execute(run, plan)
-        except NeveError as error:
-            settle_after(world, held, error)
-            raise
-        if log:
-            outcome = record_in_log(world, outcome)
-        world.store.finish(held.lease, outcome)
-    return outcome
+    request = JobRequest(table, str(operation.operation))
+    return run_request(world, request, partial(_operate, operation), log=log)
+
+
+def _operate(operation: TableOperation, context: JobContext) -> Outcome:
+    world = context.world
+    before = world.surveyor.survey(context.table)
+    run = _Run(world, operation, context.job_id, context.held, before, context.started_at)
+    plan = operation.plan(world, before)
+    return _nothing(run, plan) if plan.is_empty else _execute(run, plan)
 
 
 def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
@@ -129,7 +121,7 @@ def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
 
 
 def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
-    world, table = run.world, plan.table
+    world = run.world
     run.held.enter(JobState.REWRITING)
     try:
         tag = _tag(run, plan)
@@ -141,29 +133,53 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
         OPERATION_PROPERTY: str(run.operation.operation),
     }
     failure: ExecutionError | None = None
+    stopped: JobCancelled | None = None
     counted: Mapping[str, int] = {}
     try:
         counted = run.operation.execute(world, plan, run.held, properties) or {}
     except ExecutionError as error:
         # The table decides what happened, not the error.
         failure = error
+    except JobCancelled as stop:
+        # What was committed before stays, and is checked like everything else.
+        stopped = stop
     run.held.enter(JobState.VERIFYING)
-    after = world.surveyor.survey(table)
+    return _verify(run, plan, tag, _Done(counted, failure, stopped))
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """How an operation's own work ended."""
+
+    counted: Mapping[str, int]
+    failure: ExecutionError | None
+    stopped: JobCancelled | None
+
+
+def _verify(run: _Run, plan: OperationPlan[Any], tag: WantedTag | None, done: _Done) -> Outcome:
+    """Read the table back: it says what happened, and whether it may stay."""
+    world, failure, stopped = run.world, done.failure, done.stopped
+    after = world.surveyor.survey(plan.table)
     if lost := lost_history(after, [run.before.snapshot_id]):
         return _taken_back(run, lost, after)
     landed = run.operation.has_landed(plan, run.job_id, after)
     if failure is not None and (not landed or isinstance(failure, RefLost)):
         return _failed(run, failure, after, tag)
+    if not landed and stopped is not None:
+        return _outcome(run, Status.CANCELLED, stopped.message + _drop_tag(run, tag), after)
     if not landed:
         _drop_tag(run, tag)
         return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to change.", after)
     if problem := run.operation.check(world, plan, run.before, after):
         return _taken_back(run, problem, after)
-    figures = {**run.operation.figures(after), **counted}
+    figures = {**run.operation.figures(after), **done.counted}
     reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
     if failure is not None:
         reason = f"{reason} An error came after it: {failure.message}"
-    return replace(_outcome(run, Status.SUCCEEDED, reason, after), figures_after=figures)
+    if stopped is not None:
+        reason = f"{reason} {stopped.message} What was committed before stays."
+    status = Status.CANCELLED if stopped is not None else Status.SUCCEEDED
+    return replace(_outcome(run, status, reason, after), figures_after=figures)
 
 
 def _tag(run: _Run, plan: OperationPlan[Any]) -> WantedTag | None:
@@ -197,7 +213,7 @@ def _failed(
 
 def _taken_back(run: _Run, problem: str, after: TableFacts) -> Outcome:
     """Roll back what must not stay, but only while nobody has committed on top of it."""
-    run.held.check()
+    run.held.require()
     if run.operation.undo_window_seconds is None:
         return _outcome(run, Status.FAILED, problem, after)
     note = take_back(run.world, run.job_id, after)

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from neve.model.errors import InputError, NeveError
-from neve.model.job import JobState
+from neve.model.errors import InputError
+from neve.model.job import JobRequest
 from neve.model.operation import Operation
 from neve.model.orphans import OrphanRules, QuarantineEntry, QuarantineState, SweepReport
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.locations import path_of
-from neve.service.apply import record_in_log
-from neve.service.lease import HeldLease, hold_table
+from neve.service.lease import HeldLease
 from neve.service.purge import Changes, purge_due
 from neve.service.recover import settle_left_behind
+from neve.service.run_job import JobContext, run_request
 from neve.service.sweep import OPEN_STATES, Found, Sweeper, refuse_if
 from neve.service.world import World
 
@@ -34,7 +34,8 @@ class Swept:
     """The end of a run that may change something, and what it was based on."""
 
     outcome: Outcome
-    report: SweepReport
+    #: None where it was cancelled before there was one.
+    report: SweepReport | None
 
 
 def find_orphans(world: World, table: TableRef, rules: OrphanRules) -> SweepReport:
@@ -63,40 +64,43 @@ def change_orphans(
     log: bool = True,
 ) -> Swept:
     """Sweep under a claim on the table, then quarantine new orphans, delete due ones, or both."""
-    job_id = str(uuid.uuid4())
-    with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
-        started_at = world.clock()
-        settle_left_behind(world, table)
-        try:
-            found = Sweeper(world, table, rules, job_id).look()
-            changes = _change(found, held, quarantine=quarantine, purge=purge)
-        except NeveError as error:
-            # No table was committed to, so there is nothing to find out later.
-            held.end(JobState.FAILED, error.message)
-            raise
-        outcome = _outcome(found, changes, started_at)
-        if log:
-            outcome = record_in_log(world, outcome)
-        world.store.finish(held.lease, outcome)
-    return Swept(outcome, found.report)
+    reports: list[SweepReport] = []
+
+    def sweep(context: JobContext) -> Outcome:
+        found = Sweeper(context.world, table, rules, context.job_id).look()
+        reports.append(found.report)
+        changes = _change(found, context.held, quarantine=quarantine, purge=purge)
+        return _outcome(found, changes, context.started_at)
+
+    arguments = {"quarantine": quarantine, "purge": purge}
+    outcome = run_request(world, JobRequest(table, OPERATION, arguments), sweep, log=log)
+    return Swept(outcome, reports[0] if reports else None)
 
 
 def restore_orphans(world: World, table: TableRef, paths: Sequence[str]) -> list[QuarantineEntry]:
     """Take entries off the list, all of them where none is named; the files stay for good."""
-    job_id = str(uuid.uuid4())
+    entries: list[QuarantineEntry] = []
+
+    def restore(context: JobContext) -> Outcome:
+        chosen = _chosen(table, quarantined(context.world, table), paths)
+        context.check()
+        ids = [entry.entry_id for entry in chosen]
+        quarantine = context.world.store.quarantine
+        quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
+        entries.extend(chosen)
+        return Outcome(
+            job_id=context.job_id,
+            table=table,
+            operation=OPERATION,
+            status=Status.SUCCEEDED,
+            reason=f"{len(chosen)} files were taken off the quarantine.",
+            started_at=context.started_at,
+            finished_at=context.world.clock(),
+        )
+
     # A purge that is under way must end first: what it deletes cannot be restored.
-    with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
-        settle_left_behind(world, table)
-        try:
-            entries = _chosen(table, quarantined(world, table), paths)
-            held.check()
-            ids = [entry.entry_id for entry in entries]
-            world.store.quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
-        except NeveError as error:
-            held.end(JobState.FAILED, error.message)
-            raise
-        said = f"{len(entries)} files were taken off the quarantine."
-        held.end(JobState.SUCCEEDED, said)
+    request = JobRequest(table, OPERATION, {"restore": list(paths)})
+    run_request(world, request, restore, log=False)
     return entries
 
 

@@ -320,8 +320,8 @@ class JobQueue(Protocol):
 class Leases(Protocol):
     """The right to write to a table, one job at a time."""
 
-    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
-        """Submit and begin a job as the only writer of the table, or raise TableBusy."""
+    def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
+        """Submit and begin a job as the only writer of its table, or raise TableBusy."""
         ...
 
     def claim_job(self, job_id: str, seconds: float) -> Lease:

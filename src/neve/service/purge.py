@@ -87,7 +87,7 @@ def _delete(
     held.check()
     # The intention is written first: a crash leaves a list, not a riddle.
     world.store.quarantine.move(_ids(agreed), QuarantineState.PURGING, "")
-    held.check()
+    held.require()
     world.say(f"Deleting {len(agreed)} orphans of {table} …")
     world.engine.delete_files(table, _paths(agreed))
     left = {file.path for file in world.engine.look_up(table, _paths(agreed))}

@@ -10,6 +10,7 @@ from neve.model.errors import (
     CommitUnknown,
     EnvironmentProblem,
     ExecutionError,
+    JobRefused,
     NeveError,
     StoreError,
     TableNotFound,
@@ -82,7 +83,7 @@ def settle_left_behind(world: World, table: TableRef) -> list[tuple[Job, NeveErr
 def settle_after(world: World, held: HeldLease, error: NeveError) -> None:
     """End a job that an error has ended; the error itself must not be hidden by more of them."""
     state = JobState.UNKNOWN
-    if isinstance(error, ExecutionError | EnvironmentProblem) and not isinstance(
+    if isinstance(error, ExecutionError | EnvironmentProblem | JobRefused) and not isinstance(
         error, CommitUnknown
     ):
         with suppress(NeveError):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
-from neve.model.errors import CommitUnknown, InputError, JobRefused, NeveError
+from neve.model.errors import InputError, JobRefused
 from neve.model.facts import SnapshotFacts, TableFacts
-from neve.model.job import JobState
+from neve.model.job import JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
-from neve.service.apply import record_in_log
-from neve.service.lease import hold_table
-from neve.service.recover import settle_unfinished
+from neve.service.run_job import JobContext, run_request
 from neve.service.undo import undo_tag
 from neve.service.world import World
 
@@ -34,40 +32,32 @@ def roll_back(
     world: World, table: TableRef, target: RollbackTarget, *, undo_window_seconds: int
 ) -> Outcome:
     """Make an earlier snapshot current. What is left behind stays tagged for the undo window."""
-    job_id = str(uuid.uuid4())
     find_target(world.surveyor.survey(table), target)
-    with hold_table(world.store, job_id, table, OPERATION, world.lease_seconds) as held:
-        started_at = world.clock()
-        before = world.surveyor.survey(table)
-        settle_unfinished(world, before)
-        try:
-            snapshot = find_target(before, target)
-            held.enter(JobState.COMMITTING)
-            tag = undo_tag(world, before, job_id, undo_window_seconds)
-            # One commit: what is left behind is kept by the very change that leaves it.
-            world.metadata.commit(
-                MetadataChange(
-                    table=table,
-                    table_uuid=before.table_uuid,
-                    purpose=f"Rolling back table {table}",
-                    head=before.snapshot_id,
-                    expected_refs={tag.name: None},
-                    tags=(tag,),
-                    set_main=snapshot.snapshot_id,
-                )
-            )
-        except CommitUnknown as error:
-            # The tag tells the next job whether it landed.
-            held.end(JobState.UNKNOWN, error.message)
-            raise
-        except NeveError as error:
-            held.end(JobState.FAILED, error.message)
-            raise
-        after = world.surveyor.survey(table)
-        outcome = _outcome(world, job_id, started_at, before, after, snapshot)
-        outcome = record_in_log(world, outcome)
-        world.store.finish(held.lease, outcome)
-    return outcome
+    request = JobRequest(table, OPERATION)
+    return run_request(world, request, partial(_go_back, target, undo_window_seconds))
+
+
+def _go_back(target: RollbackTarget, undo_window_seconds: int, context: JobContext) -> Outcome:
+    world = context.world
+    before = world.surveyor.survey(context.table)
+    snapshot = find_target(before, target)
+    tag = undo_tag(world, before, context.job_id, undo_window_seconds)
+    context.check()
+    context.enter(JobState.COMMITTING)
+    # One commit: what is left behind is kept by the very change that leaves it.
+    world.metadata.commit(
+        MetadataChange(
+            table=context.table,
+            table_uuid=before.table_uuid,
+            purpose=f"Rolling back table {context.table}",
+            head=before.snapshot_id,
+            expected_refs={tag.name: None},
+            tags=(tag,),
+            set_main=snapshot.snapshot_id,
+        )
+    )
+    after = world.surveyor.survey(context.table)
+    return _outcome(world, context.job_id, context.started_at, before, after, snapshot)
 
 
 def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from neve.model.errors import ExecutionError, LeaseLost, ProofFailed
+from neve.model.errors import ExecutionError, JobRefused, ProofFailed
 from neve.model.facts import DataFileFacts
 from neve.model.plan import FileGroup
 from neve.model.rewrite import StagedFiles, StageOrder
@@ -30,7 +30,7 @@ def run_staged(run: StepRun) -> StepResult:
         for files in written:
             check_rows(run, orders[files.order_id].groups, files, live_rows)
         result = _commit(run, orders, written)
-    except (ProofFailed, LeaseLost):
+    except (ProofFailed, JobRefused):
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([path for files in written for path in files.paths])
         raise

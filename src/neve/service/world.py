@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from neve.model.events import JobEvent
 from neve.planning.cost import CostModel
+from neve.service.lease import StopSignal
 from neve.service.ports import (
     Clock,
     Engine,
@@ -40,3 +42,11 @@ class World(Protocol):
     def lease_seconds(self) -> float: ...
     @property
     def sleep(self) -> Callable[[float], None]: ...
+    @property
+    def events(self) -> Callable[[JobEvent], None]: ...
+    @property
+    def stop(self) -> StopSignal: ...
+
+    def with_reporter(self, say: Reporter) -> World:
+        """The same, telling another reporter what is going on."""
+        ...

@@ -22,6 +22,7 @@ FINAL_STATES = {
     Status.NOTHING_TO_DO: JobState.SUCCEEDED,
     Status.FAILED: JobState.FAILED,
     Status.UNKNOWN: JobState.UNKNOWN,
+    Status.CANCELLED: JobState.CANCELLED,
 }
 CANCELLED_BEFORE = "It was cancelled before it began."
 
@@ -32,31 +33,23 @@ class SqliteStore(Database):
     def submit(self, job_id: str, request: JobRequest) -> Job:
         """Queue a job; a second one with the same idempotency key is the first one."""
         with self._write() as db:
-            db.execute(
-                sql.SUBMIT,
-                (
-                    job_id,
-                    str(request.table),
-                    request.operation,
-                    json.dumps(dict(request.arguments), sort_keys=True),
-                    request.requested_by,
-                    request.trigger,
-                    request.priority,
-                    request.idempotency_key,
-                ),
-            )
+            db.execute(sql.SUBMIT, _row(job_id, request))
             row = db.execute(
                 "SELECT * FROM jobs WHERE job_id = ? OR idempotency_key = ?",
                 (job_id, request.idempotency_key),
             ).fetchone()
         return _job(row)
 
-    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
-        """Begin a job at once, as the only writer of the table, or raise TableBusy."""
+    def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
+        """Submit a job and begin it at once; nothing is left of it where the table is busy."""
         with self._write() as db:
-            _refuse_if_held(db, table)
-            db.execute(sql.SUBMIT, (job_id, str(table), operation, "{}", "", Trigger.CLI, 0, None))
-            return _begin(db, job_id, table, seconds)
+            _refuse_if_held(db, request.table)
+            db.execute(sql.SUBMIT, _row(job_id, request))
+            return _begin(db, job_id, request.table, seconds)
+
+    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
+        """The same for a job without arguments."""
+        return self.begin(job_id, JobRequest(table, operation), seconds)
 
     def claim_job(self, job_id: str, seconds: float) -> Lease:
         """Begin a queued job as the only writer of its table, or raise TableBusy."""
@@ -198,6 +191,19 @@ class SqliteStore(Database):
         return [
             _job(row) for row in self._rows("jobs", f"SELECT * FROM jobs {clauses}", parameters)
         ]
+
+
+def _row(job_id: str, request: JobRequest) -> tuple[object, ...]:
+    return (
+        job_id,
+        str(request.table),
+        request.operation,
+        json.dumps(dict(request.arguments), sort_keys=True),
+        request.requested_by,
+        request.trigger,
+        request.priority,
+        request.idempotency_key,
+    )
 
 
 def _refuse_if_held(db: sqlite3.Connection, table: TableRef) -> None:

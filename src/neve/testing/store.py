@@ -15,7 +15,11 @@ from neve.model.table import TableRef
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.quarantine import MemoryQuarantine
 
-FINAL = {Status.FAILED: JobState.FAILED, Status.UNKNOWN: JobState.UNKNOWN}
+FINAL = {
+    Status.FAILED: JobState.FAILED,
+    Status.UNKNOWN: JobState.UNKNOWN,
+    Status.CANCELLED: JobState.CANCELLED,
+}
 
 
 class MemoryStore:
@@ -54,10 +58,13 @@ class MemoryStore:
         )
         return self._jobs[job_id]
 
-    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
-        self._refuse_if_held(table)
-        self.submit(job_id, JobRequest(table, operation))
+    def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
+        self._refuse_if_held(request.table)
+        self.submit(job_id, request)
         return self.claim_job(job_id, seconds)
+
+    def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
+        return self.begin(job_id, JobRequest(table, operation), seconds)
 
     def claim_job(self, job_id: str, seconds: float) -> Lease:
         job = self._jobs.get(job_id)

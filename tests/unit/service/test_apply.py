@@ -155,13 +155,13 @@ def test_a_plan_of_a_dropped_table_is_refused(world, plan, lake):
 
 
 def test_a_table_that_moves_on_while_the_job_is_claimed_is_refused(world, plan, lake, store):
-    made, claim = plan(), store.claim
+    made, begin = plan(), store.begin
 
-    def claim_late(*arguments):
+    def begin_late(*arguments):
         lake.remove("file:///lake/mon-1")
-        return claim(*arguments)
+        return begin(*arguments)
 
-    store.claim = claim_late
+    store.begin = begin_late
 
     with pytest.raises(PlanStale):
         world.apply(made)

@@ -6,7 +6,7 @@ import pytest
 
 from neve.model.errors import LeaseLost, StoreError, TableBusy
 from neve.model.job import JobState
-from neve.service.lease import hold_table
+from neve.service.lease import hold
 from neve.testing.facts import TABLE
 
 WAIT_SECONDS = 10
@@ -33,19 +33,19 @@ class CountedRenewals:
         return all(self.beats.acquire(timeout=WAIT_SECONDS) for _ in range(count))
 
 
-def hold(store, seconds=60.0):
-    return hold_table(store, "j1", TABLE, "rollback", seconds)
+def held_table(store, seconds=60.0):
+    return hold(store, store.claim("j1", TABLE, "rollback", seconds), seconds)
 
 
 def test_a_held_table_is_busy_and_free_afterwards(store):
-    with hold(store), pytest.raises(TableBusy):
+    with held_table(store), pytest.raises(TableBusy):
         store.claim("j2", TABLE, "rollback", 60)
 
     assert store.claim("j2", TABLE, "rollback", 60).epoch == 2
 
 
 def test_a_table_is_free_after_an_error(store):
-    with pytest.raises(ZeroDivisionError), hold(store):
+    with pytest.raises(ZeroDivisionError), held_table(store):
         raise ZeroDivisionError
 
     assert store.claim("j2", TABLE, "rollback", 60).epoch == 2
@@ -77,7 +77,7 @@ def test_a_heartbeat_that_finds_the_lease_lost_is_remembered(store):
 
 
 def test_a_lease_that_ran_out_is_found_by_asking(store, clock):
-    with hold(store) as held:
+    with held_table(store) as held:
         clock.advance(61)
         with pytest.raises(LeaseLost):
             held.check()
@@ -93,7 +93,7 @@ def test_a_store_that_is_away_stops_the_job(store):
 
 
 def test_entering_a_state_records_it(store):
-    with hold(store) as held:
+    with held_table(store) as held:
         held.enter(JobState.REWRITING)
 
     assert store.job("j1").state is JobState.REWRITING

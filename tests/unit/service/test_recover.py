@@ -19,7 +19,7 @@ from neve.model.errors import (
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.service.fleet import FleetRequest, maintain_tables
-from neve.service.lease import hold_table
+from neve.service.lease import hold
 from neve.service.recover import settle_left_behind, settle_unfinished
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
@@ -136,7 +136,7 @@ def test_a_store_that_fails_at_the_end_does_not_hide_the_error(store):
     store.release = raises(StoreError("disk full"))
     store.end = raises(StoreError("disk full"))
 
-    with pytest.raises(ZeroDivisionError), hold_table(store, "j", TABLE, "rollback", 60):
+    with pytest.raises(ZeroDivisionError), hold(store, store.claim("j", TABLE, "rollback", 60), 60):
         raise ZeroDivisionError
 
 
@@ -145,7 +145,10 @@ def test_a_job_that_has_its_end_keeps_it(store):
         held.end(JobState.FAILED, "said before")
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), hold_table(store, "j", TABLE, "rollback", 60) as held:
+    with (
+        pytest.raises(ZeroDivisionError),
+        hold(store, store.claim("j", TABLE, "rollback", 60), 60) as held,
+    ):
         work(held)
 
     assert (store.job("j").state, store.job("j").reason) == (JobState.FAILED, "said before")

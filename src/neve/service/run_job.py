@@ -1,0 +1,123 @@
+"""The one frame of every job: claim, settle what was left behind, work, log, finish.
+
+Whoever asks, and whatever for, a change to a table goes through here. The work itself is a
+function of the job's context; nothing in it claims, finishes or logs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from neve.model.errors import JobCancelled, NeveError, StoreError
+from neve.model.events import JobEvent
+from neve.model.job import JobRequest, JobState, Lease
+from neve.model.outcome import Outcome, Status
+from neve.model.table import TableRef
+from neve.service.lease import HeldLease, hold
+from neve.service.recover import settle_after, settle_left_behind
+from neve.service.reporting import JobReporter
+from neve.service.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What the work of a job is given."""
+
+    world: World
+    table: TableRef
+    job_id: str
+    operation: str
+    held: HeldLease
+    started_at: datetime
+
+    def check(self) -> None:
+        """Raise where the table is another's by now, or the job is to stop."""
+        self.held.check()
+
+    def enter(self, state: JobState) -> None:
+        """Record where the job stands; needs the lease."""
+        self.held.enter(state)
+        _tell(self, state)
+
+
+Work = Callable[[JobContext], Outcome]
+
+
+def run_request(world: World, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
+    """Submit, claim and run a job in this process, or raise TableBusy."""
+    lease = world.store.begin(str(uuid.uuid4()), request, world.lease_seconds)
+    return run_job(world, lease, request.operation, work, log=log)
+
+
+def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool = True) -> Outcome:
+    """Run a job that was claimed.
+
+    With `log=False` the row of the maintenance log is left to the caller, who may write many.
+    """
+    with hold(world.store, lease, world.lease_seconds, world.stop) as held:
+        started_at = world.clock()
+        reporter = JobReporter(world.say, world.events, lease, operation, held, world.clock)
+        told = world.with_reporter(reporter)
+        context = JobContext(told, lease.table, lease.job_id, operation, held, started_at)
+        try:
+            settle_left_behind(told, lease.table)
+            outcome = work(context)
+        except JobCancelled as stop:
+            outcome = _cancelled(context, stop)
+        except NeveError as error:
+            _end(context, error)
+            _tell(context, JobState.FAILED, error.message)
+            raise
+        if log:
+            outcome = record_in_log(world, outcome)
+        world.store.finish(held.lease, outcome)
+        _tell(context, JobState(_FINAL.get(outcome.status, "succeeded")), outcome.reason)
+    return outcome
+
+
+_FINAL = {Status.FAILED: "failed", Status.UNKNOWN: "unknown", Status.CANCELLED: "cancelled"}
+
+
+def _end(context: JobContext, error: NeveError) -> None:
+    """An error before the first change ends the job; after it, the table decides."""
+    if context.held.has_begun:
+        settle_after(context.world, context.held, error)
+    else:
+        context.held.end(JobState.FAILED, error.message)
+
+
+def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
+    """Stopped where nothing had been committed yet, or where the work could not say what was."""
+    return Outcome(
+        job_id=context.job_id,
+        table=context.table,
+        operation=context.operation,
+        status=Status.CANCELLED,
+        reason=stop.message,
+        started_at=context.started_at,
+        finished_at=context.world.clock(),
+    )
+
+
+def record_in_log(world: World, outcome: Outcome) -> Outcome:
+    """The log must not hide what happened: its failure is said, not raised."""
+    try:
+        world.log.write([outcome])
+    except NeveError as error:
+        return replace(
+            outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"
+        )
+    return outcome
+
+
+def _tell(context: JobContext, state: JobState, message: str = "") -> None:
+    seconds = (context.world.clock() - context.started_at).total_seconds()
+    event = JobEvent(
+        context.job_id, context.table, context.operation, state, message, seconds=seconds
+    )
+    with suppress(StoreError):
+        context.world.events(event)
