@@ -100,7 +100,7 @@ def _execute(run: Run) -> Outcome:
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure)
-    verdict = verify_commits(world, plan.table, ours, run.live_rows)
+    verdict = verify_commits(world, plan.table, ours)
     if problem := verdict.problem or _lost_history(run, after):
         run.held.check()
         reason = f"{problem} {take_back(world, run.job_id, after)}"

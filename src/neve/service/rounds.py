@@ -59,8 +59,6 @@ class Run:
     taken_by_writers: list[FileGroup] = field(default_factory=list)
     #: What the engine said when it refused a commit.
     refusals: list[str] = field(default_factory=list)
-    #: Rows that readers saw in files with deletes, before those were replaced.
-    live_rows: dict[str, int] = field(default_factory=dict)
     windows: list[float] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
 
@@ -129,7 +127,6 @@ def _run_plan(run: Run, plan: Plan, base: TableFacts) -> tuple[StepFailure | Non
         except ExecutionError as error:
             return StepFailure(number, error), taken
         taken += result.conflicting
-        run.live_rows.update(result.live_rows)
         if result.conflict:
             run.refusals.append(result.conflict)
         if result.refused:
