@@ -10,6 +10,7 @@ from neve.model.outcome import Status
 from neve.model.policy import Engine, Policy, Strategy
 from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
+from neve.spark.functions import table_cache
 from neve.spark.operations import rewrite_data_files
 
 MERGE_ON_READ = {
@@ -225,6 +226,6 @@ def test_the_session_of_the_user_is_left_as_it_is(lake):
     lake.compact(table)
 
     assert dict(lake.session.conf.getAll) == before
+    assert table_cache(lake.session).size() == 0
     jvm = lake.session._jvm.org.apache.iceberg.spark
-    assert jvm.SparkTableCache.get().size() == 0
     assert jvm.ScanTaskSetManager.get().fetchSetIds(lake.java(table)).isEmpty()

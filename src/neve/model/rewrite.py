@@ -108,6 +108,8 @@ class StageOrder:
     #: Files that should come of it, where they stay in their partition.
     outputs: int
     target_file_size_bytes: int
+    #: Whether only reading tells how many rows are live.
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class StagedFiles:
     order_id: int
     paths: tuple[str, ...] = ()
     rows: int = 0
+    #: Live rows of the replaced files, where they were to be counted.
+    live_rows: int | None = None
     #: Files of the order that the snapshot does not hold.
     missing: tuple[str, ...] = ()
     error: str | None = None

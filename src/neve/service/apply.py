@@ -104,7 +104,7 @@ def _execute(run: Run) -> Outcome:
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure, stopped)
-    verdict = verify_commits(world, plan.table, ours, run.live_rows)
+    verdict = verify_commits(world, plan.table, ours)
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()

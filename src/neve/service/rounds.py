@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
+from operator import attrgetter
 
 from neve.model.errors import CommitConflict, ExecutionError
 from neve.model.facts import (
@@ -59,8 +60,6 @@ class Run:
     taken_by_writers: list[FileGroup] = field(default_factory=list)
     #: What the engine said when it refused a commit.
     refusals: list[str] = field(default_factory=list)
-    #: Rows that readers saw in files with deletes, before those were replaced.
-    live_rows: dict[str, int] = field(default_factory=dict)
     windows: list[float] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
 
@@ -81,7 +80,7 @@ def run_rounds(run: Run) -> StepFailure | None:
     """Run the steps; an engine's error is kept, because the table decides what happened."""
     plan, base = run.plan, run.before
     for round_number in range(MAX_ROUNDS):
-        failure, taken = _run_plan(run, plan, base)
+        failure, taken = _run_plan(run, plan, base, alone=round_number > 0)
         taken = [*run.taken_by_writers, *taken]
         run.taken_by_writers[:] = taken
         if failure is not None or not taken:
@@ -117,9 +116,11 @@ def only_partitions_of(plan: Plan, groups: list[FileGroup]) -> Plan:
     return replace(plan, steps=tuple(step for step in steps if step.groups))
 
 
-def _run_plan(run: Run, plan: Plan, base: TableFacts) -> tuple[StepFailure | None, list[FileGroup]]:
+def _run_plan(
+    run: Run, plan: Plan, base: TableFacts, *, alone: bool
+) -> tuple[StepFailure | None, list[FileGroup]]:
     taken: list[FileGroup] = []
-    parts = deque(part for step in plan.steps for part in _parts(step))
+    parts = deque(part for step in plan.steps for part in _parts(step, alone))
     while parts:
         part, number = parts.popleft(), next(run.numbers)
         run.held.check()
@@ -129,7 +130,6 @@ def _run_plan(run: Run, plan: Plan, base: TableFacts) -> tuple[StepFailure | Non
         except ExecutionError as error:
             return StepFailure(number, error), taken
         taken += result.conflicting
-        run.live_rows.update(result.live_rows)
         if result.conflict:
             run.refusals.append(result.conflict)
         if result.refused:
@@ -142,16 +142,14 @@ def _run_plan(run: Run, plan: Plan, base: TableFacts) -> tuple[StepFailure | Non
     return None, taken
 
 
-def _parts(step: RewriteDataFiles) -> Iterator[RewriteDataFiles]:
+def _parts(step: RewriteDataFiles, alone: bool) -> Iterator[RewriteDataFiles]:
+    """`alone` gives each group a commit of its own: less work fits between two of a writer."""
     if step.engine.copies or step.strategy.orders_rows:
         yield step
         return
-    for groups in split_evenly(
-        step.groups,
-        parts=MAX_PARTS,
-        at_least=MIN_PART_BYTES,
-        size_of=lambda group: group.input_bytes,
-    ):
+    size_of = attrgetter("input_bytes")
+    cut = split_evenly(step.groups, parts=MAX_PARTS, at_least=MIN_PART_BYTES, size_of=size_of)
+    for groups in [[group] for group in step.groups] if alone else cut:
         yield replace(step, groups=tuple(groups))
 
 

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from neve.model.errors import ExecutionError, JobRefused, ProofFailed
 from neve.model.facts import DataFileFacts
 from neve.model.plan import FileGroup
 from neve.model.rewrite import StagedFiles, StageOrder
-from neve.planning.deletes import DeleteIndex
+from neve.planning.deletes import DeleteIndex, FileDeletes
 from neve.planning.staleness import paths_of
 from neve.service.step_run import StepResult, StepRun, Written, commit_untouched
 
 
 def run_staged(run: StepRun) -> StepResult:
     """Rewrite all groups of the step and commit those that can be."""
-    here = {file.path: file for file in run.base.data_files}
+    here = {file.path for file in run.base.data_files}
     ready = [group for group in run.step.groups if all(p in here for p in paths_of(group))]
     gone = tuple(group for group in run.step.groups if group not in ready)
     if not ready:
         return StepResult(conflicting=gone)
     orders = _orders(run, ready)
-    staged, live_rows = _stage(run, orders, here)
+    staged = _stage(run, orders)
     written = [files for files in staged if files.error is None and not files.missing]
     lost = [g for f in staged if f.missing for g in orders[f.order_id].groups]
     try:
         for files in written:
-            check_rows(run, orders[files.order_id].groups, files, live_rows)
+            check_rows(run, orders[files.order_id], files)
         result = _commit(run, orders, written)
     except (ProofFailed, JobRefused):
         # Nothing was committed. After an unknown commit nothing is called a leftover.
@@ -36,12 +35,7 @@ def run_staged(run: StepRun) -> StepResult:
         raise
     if errors := [files.error for files in staged if files.error is not None]:
         raise ExecutionError(errors[0])
-    taken = {path for group in result.conflicting for path in paths_of(group)}
-    return replace(
-        result,
-        conflicting=(*gone, *lost, *result.conflicting),
-        live_rows={path: rows for path, rows in live_rows.items() if path not in taken},
-    )
+    return replace(result, conflicting=(*gone, *lost, *result.conflicting))
 
 
 def _orders(run: StepRun, groups: Sequence[FileGroup]) -> dict[int, Written]:
@@ -56,53 +50,47 @@ def _orders(run: StepRun, groups: Sequence[FileGroup]) -> dict[int, Written]:
     return {number: Written(chosen, ()) for number, chosen in enumerate(members)}
 
 
-def _stage(
-    run: StepRun, orders: Mapping[int, Written], here: Mapping[str, DataFileFacts]
-) -> tuple[list[StagedFiles], dict[str, int]]:
-    """Write the new files, and count meanwhile what readers see in files that have deletes."""
-    snapshot_id = run.base.snapshot_id
-    assert snapshot_id is not None
-    engine, index = run.world.engine, DeleteIndex(run.base.delete_files, dict(run.base.specs))
-    sources = [path for order in orders.values() for path in order.sources]
-    to_count = [path for path in sources if index.applying_to(here[path]).needs_scan]
-    wanted = [_order(run, number, order.groups) for number, order in orders.items()]
-    if not to_count:
-        return engine.stage(run.table, snapshot_id, wanted, run.world.say), {}
-    with ThreadPoolExecutor(1, "neve-count") as pool:
-        counting = pool.submit(engine.live_rows, run.table, snapshot_id, to_count)
-        staged = engine.stage(run.table, snapshot_id, wanted, run.world.say)
-        try:
-            return staged, counting.result()
-        except ExecutionError:
-            run.remember_leftovers([path for files in staged for path in files.paths])
-            raise
-
-
-def _order(run: StepRun, number: int, groups: Sequence[FileGroup]) -> StageOrder:
-    return StageOrder(
-        number,
-        tuple(path for group in groups for path in paths_of(group)),
-        sum(group.input_bytes for group in groups),
-        sum(group.expected_output_files for group in groups),
-        run.step.target_file_size_bytes,
+def _stage(run: StepRun, orders: Mapping[int, Written]) -> list[StagedFiles]:
+    assert run.base.snapshot_id is not None
+    return run.world.engine.stage(
+        run.table,
+        run.base.snapshot_id,
+        [_order(run, number, order) for number, order in orders.items()],
+        run.world.say,
     )
 
 
-def check_rows(
-    run: StepRun, groups: Sequence[FileGroup], files: StagedFiles, live_rows: Mapping[str, int]
-) -> None:
-    """The proof before publication: rows out are rows in minus rows deleted."""
-    wanted = {path for group in groups for path in paths_of(group)}
+def _order(run: StepRun, number: int, order: Written) -> StageOrder:
+    return StageOrder(
+        number,
+        tuple(order.sources),
+        sum(group.input_bytes for group in order.groups),
+        sum(group.expected_output_files for group in order.groups),
+        run.step.target_file_size_bytes,
+        counts=any(deletes.needs_scan for _, deletes in _deletes(run, order)),
+    )
+
+
+def _deletes(run: StepRun, order: Written) -> list[tuple[DataFileFacts, FileDeletes]]:
+    wanted = set(order.sources)
     index = DeleteIndex(run.base.delete_files, dict(run.base.specs))
-    rows = 0
-    for file in run.base.data_files:
-        if file.path in wanted:
-            deletes = index.applying_to(file)
-            left = file.record_count - deletes.vector_records
-            rows += live_rows[file.path] if deletes.needs_scan else left
+    files = (file for file in run.base.data_files if file.path in wanted)
+    return [(file, index.applying_to(file)) for file in files]
+
+
+def check_rows(run: StepRun, order: Written, files: StagedFiles) -> None:
+    """The proof before publication: rows out are rows in minus rows deleted."""
+    deletes = _deletes(run, order)
+    rows = sum(file.record_count - found.vector_records for file, found in deletes)
+    if any(found.needs_scan for _, found in deletes):
+        # Position and equality deletes take rows away that only reading can count.
+        most, rows = rows, files.live_rows if files.live_rows is not None else -1
+        if not 0 <= rows <= most:
+            raise ProofFailed(f"Live rows were counted as {rows} of {most} in {order.sources[0]}.")
     if files.rows != rows:
+        first = order.groups[0]
         raise ProofFailed(
-            f"Group {groups[0].group_id} of {groups[0].partition} has {rows} live rows, "
+            f"Group {first.group_id} of {first.partition} has {rows} live rows, "
             f"and its rewritten files {files.rows}."
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
@@ -47,8 +47,6 @@ class StepResult:
     conflicting: tuple[FileGroup, ...] = ()
     #: What the engine said of the last commit that it refused.
     conflict: str | None = None
-    #: Rows that readers of the base saw in files with deletes, where they were counted.
-    live_rows: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

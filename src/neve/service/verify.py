@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -32,16 +32,11 @@ def verify_commits(
     world: World,
     table: TableRef,
     snapshots: Sequence[SnapshotFacts],
-    live_rows: Mapping[str, int] | None = None,
 ) -> Verdict:
-    """Compare each snapshot with the one that it was made on.
-
-    `live_rows` has rows of files with deletes that were counted before the commit. It was
-    refused if deletes came after that, so they need not be counted twice.
-    """
+    """Compare each snapshot with the one that it was made on."""
     survey = cache(lambda snapshot_id: world.surveyor.survey(table, snapshot_id=snapshot_id))
     changes = tuple(find_change(survey(s.parent_id), survey(s.snapshot_id)) for s in snapshots)
-    proof = merge_proofs([_prove(world, table, change, live_rows or {}) for change in changes])
+    proof = merge_proofs([_prove(world, table, change) for change in changes])
     levels = {_level(snapshot) for snapshot in snapshots}
     if len(levels) == 1:
         # The same check was made of every output before it was committed.
@@ -55,14 +50,10 @@ def _level(snapshot: SnapshotFacts) -> str:
     return str(json.loads(text)["level"]) if text else "metadata"
 
 
-def _prove(world: World, table: TableRef, change: Change, known: Mapping[str, int]) -> Proof:
-    before_id = change.before.snapshot_id
+def _prove(world: World, table: TableRef, change: Change) -> Proof:
+    paths, before_id = change.paths_to_scan, change.before.snapshot_id
     assert before_id is not None
-    counted = {path: known[path] for path in change.paths_to_scan if path in known}
-    paths = [path for path in change.paths_to_scan if path not in known]
-    if paths:
-        counted |= world.engine.live_rows(table, before_id, paths)
-    return prove(change, counted)
+    return prove(change, world.engine.live_rows(table, before_id, paths) if paths else {})
 
 
 def _problem(changes: Sequence[Change], proof: Proof) -> str | None:

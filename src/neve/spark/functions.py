@@ -30,6 +30,19 @@ def value_in(session: SparkSession, mapping: Any) -> Any:
     return _function(session, _method(session, "java.util.Map", "get", get).bindTo(mapping))
 
 
+def table_cache(session: SparkSession) -> Any:
+    """Iceberg's cache of tables that are being rewritten.
+
+    It has a static `get` and another one, and py4j takes whichever Java names first.
+    """
+    gateway: Any = session.sparkContext._gateway
+    jvm: Any = session._jvm
+    get = _class(session, "org.apache.iceberg.spark.SparkTableCache").getMethod(
+        "get", gateway.new_array(jvm.java.lang.Class, 0)
+    )
+    return get.invoke(None, gateway.new_array(jvm.java.lang.Object, 0))
+
+
 def _function(session: SparkSession, handle: Any) -> Any:
     invoke = _invoke(session)
     any_to_any = invoke.MethodType.genericMethodType(1)

@@ -117,10 +117,12 @@ class MemoryLake:
         files = [live[path] for path in order.paths]
         assert then.snapshot_id is not None
         positions = self.live_positions(table=then.table, snapshot_id=then.snapshot_id, paths=live)
-        rows = sum(positions[path][0] for path in order.paths) - self.lose_rows
+        live_rows = sum(positions[path][0] for path in order.paths)
+        rows = live_rows - self.lose_rows
         made = self._made(files, rows, order.outputs, order.order_id)
         paths = tuple(file.path for file in made)
-        return StagedFiles(order.order_id, paths, rows, handle=(order.paths, tuple(made)))
+        handle = (order.paths, tuple(made))
+        return StagedFiles(order.order_id, paths, rows, live_rows, handle=handle)
 
     def commit_staged(
         self,

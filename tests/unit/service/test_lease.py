@@ -54,14 +54,14 @@ def test_a_table_is_free_after_an_error(store):
 def test_a_heartbeat_renews_the_lease(store):
     counted = CountedRenewals(store)
 
-    with hold(counted, 0.03):
+    with held_table(counted, 0.03):
         assert counted.wait_for(3)
 
 
 def test_a_heartbeat_survives_a_store_that_comes_back(store):
     counted = CountedRenewals(store, StoreError("busy"))
 
-    with hold(counted, 0.03) as held:
+    with held_table(counted, 0.03) as held:
         assert counted.wait_for(2)
         held.check()
 
@@ -69,7 +69,7 @@ def test_a_heartbeat_survives_a_store_that_comes_back(store):
 def test_a_heartbeat_that_finds_the_lease_lost_is_remembered(store):
     counted = CountedRenewals(store, LeaseLost("gone"))
 
-    with hold(counted, 0.03) as held:
+    with held_table(counted, 0.03) as held:
         assert counted.wait_for(1)
         held._thread.join(WAIT_SECONDS)
         with pytest.raises(LeaseLost, match="gone"):
@@ -88,7 +88,7 @@ def test_a_lease_that_ran_out_is_found_by_asking(store, clock):
 
 
 def test_a_store_that_is_away_stops_the_job(store):
-    with hold(CountedRenewals(store, StoreError("away"))) as held, pytest.raises(StoreError):
+    with held_table(CountedRenewals(store, StoreError("away"))) as held, pytest.raises(StoreError):
         held.check()
 
 

@@ -20,7 +20,7 @@ from neve.model.errors import ExecutionError
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
-from neve.spark.functions import location_of_task, value_in
+from neve.spark.functions import location_of_task, table_cache, value_in
 from neve.spark.lists import java_string_set, java_strings
 from neve.spark.tables import iceberg, load_table, set_active
 
@@ -84,7 +84,7 @@ class _Stager:
         package, table = iceberg(self.session), self.loaded
         tasks = self._tasks(order)
         group = package.actions.RewriteFileGroup(None, tasks, 0, 1, 1, 1)
-        cache = package.spark.SparkTableCache.get()
+        cache = table_cache(self.session)
         manager = package.spark.ScanTaskSetManager.get()
         coordinator = package.spark.FileRewriteCoordinator.get()
         set_id = str(uuid.uuid4())
@@ -92,6 +92,7 @@ class _Stager:
             cache.add(set_id, table)
             manager.stageTasks(table, set_id, tasks)
             self._write(set_id, order, moves=tasks.get(0).spec().specId() != table.spec().specId())
+            live_rows = int(self._read(self.clone, set_id).count()) if order.counts else None
             added = coordinator.fetchNewFiles(table, set_id)
         finally:
             cache.remove(set_id)
@@ -102,6 +103,7 @@ class _Stager:
             order.order_id,
             paths=tuple(path for path, _ in written),
             rows=sum(rows for _, rows in written),
+            live_rows=live_rows,
             handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
         )
 
@@ -117,13 +119,7 @@ class _Stager:
         split_bytes = UNLIMITED_BYTES
         if order.outputs > 1:
             split_bytes = math.ceil(order.input_bytes / order.outputs) + SPLIT_OVERHEAD_BYTES
-        frame = (
-            session.read()
-            .format("iceberg")
-            .option("split-size", str(split_bytes))
-            .option("file-open-cost", "0")
-            .load(set_id)
-        )
+        frame = self._read(session, set_id, split_bytes)
         limit = order.target_file_size_bytes if moves else UNLIMITED_BYTES
         (
             frame.write()
@@ -134,6 +130,10 @@ class _Stager:
             .mode("append")
             .save(set_id)
         )
+
+    def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
+        reader = session.read().format("iceberg").option("split-size", str(split_bytes))
+        return reader.option("file-open-cost", "0").load(set_id)
 
     def _session(self, order: StageOrder, moves: bool) -> Any:
         if not moves:
