@@ -26,6 +26,7 @@ from mor_writer import PARTITIONS
 from neve.app import build_app
 from neve.model.errors import NeveError
 from neve.model.outcome import Status
+from neve.model.policy import Policy
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import SparkEngine
@@ -47,13 +48,13 @@ def by_neve(session: SparkSession, catalogs: dict[str, dict[str, str]], folder: 
         state=StateSettings(url=f"sqlite:///{folder / 'state.db'}"),
     )
     app = build_app(settings, SilentReporter())
-    app.__dict__["spark"] = SparkEngine(lambda: session)
+    app.engine.use(SparkEngine(lambda: session))
     maintenance = app.maintenance
 
     def compact(table: str) -> str:
         ref = app.catalogs.parse(table)
         try:
-            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=maintenance.policy)
+            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=Policy())
         except NeveError:
             return REFUSED
         if outcome.status is Status.NOTHING_TO_DO:

@@ -132,7 +132,7 @@ def make_house(
             state=StateSettings(url=f"sqlite:///{tmp_path / 'state.db'}"),
         )
         app = build_app(settings, SilentReporter())
-        app.__dict__["spark"] = SparkEngine(lambda: spark)
+        app.engine.use(SparkEngine(lambda: spark))
         table = TableRef(name, ("n",), f"t{next(_tables)}")
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
         spark.sql(

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
 from neve.model.policy import Engine, Policy, Strategy
 from neve.planning.planner import PlanRequest
@@ -33,10 +34,6 @@ class Interrupted(SparkEngine):
         if phase == self.phase and self.writes:
             self.writes.pop()()
 
-    def create_tag(self, *arguments, **named):
-        self.at("before the tag")
-        return super().create_tag(*arguments, **named)
-
     def stage(self, *arguments):
         self.at("before the rewrite")
         return super().stage(*arguments)
@@ -47,7 +44,7 @@ class Interrupted(SparkEngine):
 
 
 @pytest.fixture
-def busy(lake):
+def busy(lake, monkeypatch):
     """Compact a table of two partitions while a writer commits; tells the rows that must be."""
 
     def run(phase, write, *, version=2, **request):
@@ -60,7 +57,15 @@ def busy(lake):
             write(lake, table)
             seen.append(lake.lineage(table) if version == 3 else lake.rows(table))
 
-        lake.app.__dict__["spark"] = Interrupted(lake.session, phase, write_and_look)
+        engine = Interrupted(lake.session, phase, write_and_look)
+        commit = CatalogMetadataWriter.commit
+
+        def write_then_tag(writer, change):
+            engine.at("before the tag")
+            commit(writer, change)
+
+        lake.app.engine.use(engine)
+        monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
         asked = PlanRequest(**{"engine": Engine.SPARK, **request})
         outcome = lake.app.maintenance.compact(table, asked, where=None, policy=Policy())
         return table, outcome, seen[0]
@@ -184,7 +189,7 @@ def test_ordering_rows_loses_no_more_than_the_guilty_group(lake, busy, strategy,
     def load_then_write(session, table):
         # Iceberg plans and rewrites on the table as it was loaded, and commits on the newest.
         loaded = load_table(session, table)
-        lake.app.__dict__["spark"].at("in the action")
+        lake.app.spark.at("in the action")
         return loaded
 
     monkeypatch.setattr(rewrite_data_files, "load_table", load_then_write)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
 from neve.spark.engine import SparkEngine
@@ -33,12 +34,11 @@ def let_in(lake, monkeypatch):
             write_once()
             return loaded
 
-        class InterruptedEngine(SparkEngine):
-            def create_tag(self, *arguments, **named):
-                if moment == BEFORE_THE_REWRITE:
-                    write_once()
-                return super().create_tag(*arguments, **named)
+        def write_then_tag(writer, change):
+            write_once()
+            commit(writer, change)
 
+        class InterruptedEngine(SparkEngine):
             def commit_staged(self, *arguments) -> None:
                 if moment == BEFORE_THE_COMMIT:
                     write_once()
@@ -47,6 +47,9 @@ def let_in(lake, monkeypatch):
         lake.app.engine.use(InterruptedEngine(lambda: lake.session))
         if moment == BEFORE_THE_COMMIT:
             monkeypatch.setattr(rewrite_data_files, "load_table", load_then_write)
+        else:
+            commit = CatalogMetadataWriter.commit
+            monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
 
     return let_in
 

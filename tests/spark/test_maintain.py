@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from neve.model.maintenance import ReportStatus
-from neve.model.policies import PolicyBook
-from neve.planning.policies import resolve
+from neve.model.operation import Operation
+from neve.model.policies import PolicyBook, PolicyRule
+from neve.planning.policy_keys import KEYS, read_value
 from neve.service.fleet import FleetRequest, maintain_tables
+from neve.service.policies import Policies
 from neve.spark.tables import spark_name
 
 DAY_SECONDS = 86400
@@ -21,24 +23,27 @@ EVERYTHING = {
 }
 
 
+def named(overrides) -> frozenset[Operation]:
+    """Operations that a policy with these values speaks of."""
+    found = (KEYS[key].operation for key in overrides)
+    return frozenset(operation for operation in found if operation)
+
+
 @pytest.fixture
 def maintain(lake):
     """Maintain tables as if they had been written long ago: the undo window is short, too."""
 
     def run(*tables, overrides=EVERYTHING, days=0, **options):
-        book = PolicyBook()
+        rule = PolicyRule("test", values={k: read_value(k, v) for k, v in overrides.items()})
         world = replace(
             lake.app.maintenance,
             clock=lambda: lake.app.maintenance.clock() + days_of(days),
+            policies=Policies(PolicyBook((replace(rule, operations=named(overrides)),))),
         )
         return maintain_tables(
             world,
             list(tables),
-            FleetRequest(
-                resolve=lambda facts: resolve(book, facts.table, facts.properties, overrides),
-                parallel_tables=2,
-                **options,
-            ),
+            FleetRequest(parallel_tables=2, **options),
         )
 
     return run

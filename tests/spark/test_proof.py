@@ -83,7 +83,7 @@ def test_rows_that_the_writer_lost_are_never_committed(lake):
         def stage(self, *arguments):
             return [replace(files, rows=files.rows - 1) for files in super().stage(*arguments)]
 
-    lake.app.__dict__["spark"] = ForgetfulEngine(lambda: lake.session)
+    lake.app.engine.use(ForgetfulEngine(lambda: lake.session))
 
     outcome = lake.compact(table)
 

@@ -44,7 +44,7 @@ def world(app, second):
     """The service with both catalogs, thirty days from now for expiry."""
     catalogs = {**app.settings.catalogs, "second": dict(second.properties)}
     both = build_app(app.settings.model_copy(update={"catalogs": catalogs}), SilentReporter())
-    both.__dict__["spark"] = app.spark
+    both.engine.use(app.spark)
     return both.maintenance
 
 
