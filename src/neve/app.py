@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.errors import ConfigError
+from neve.model.events import JobEvent
 from neve.service.maintain import Maintenance
 from neve.service.policies import Policies
 from neve.service.ports import Reporter
@@ -44,6 +46,10 @@ class App:
     @property
     def spark(self) -> SparkEngine:
         return self.engine()
+
+    def telling(self, events: Callable[[JobEvent], None]) -> App:
+        """The same, whose jobs send their events there."""
+        return replace(self, maintenance=replace(self.maintenance, events=events))
 
     def stop(self) -> None:
         """End what was started."""

@@ -38,6 +38,7 @@ from neve.planning.cost import CostModel
 from neve.planning.policies import general_settings
 from neve.planning.policy_documents import read_policies
 from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
+from neve.secrets import secrets_of
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
 DEFAULT_CATALOG = "lake"
@@ -203,6 +204,11 @@ class Settings(BaseSettings):
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False
+
+    def secrets(self) -> list[str]:
+        """Values that must not appear in any line of a log."""
+        own = {"password": self.trino.password or "", "url": self.state.url}
+        return secrets_of({**self.catalogs, "spark": self.spark.conf, "": own})
 
     def policy_book(self, default_catalog: str | None = None) -> PolicyBook:
         """All that is configured about what tables should get."""

@@ -5,7 +5,6 @@ Nothing is logged unless it is asked for, and structlog is imported only then.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -15,14 +14,7 @@ from typing import Any
 
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
-
-SECRET_NAME = re.compile(
-    r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
-)
-USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
-HIDDEN = "***"
-#: Shorter values would hide parts of words that are no secrets.
-MIN_SECRET_CHARACTERS = 6
+from neve.secrets import hide_secrets
 
 
 class LogFormat(StrEnum):
@@ -46,25 +38,6 @@ class LogSettings:
     @property
     def is_wanted(self) -> bool:
         return self.verbosity > 0 or self.file is not None
-
-
-def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Values of settings whose names speak of secrets, and passwords in addresses."""
-    found: list[str] = []
-    for properties in settings.values():
-        for name, value in properties.items():
-            if SECRET_NAME.search(name):
-                found.append(value)
-            found += [part.rstrip("@") for part in USER_INFO.findall(value)]
-    pieces = [*found, *(part for value in found for part in value.split(":"))]
-    return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
-
-
-def hide_secrets(text: str, secrets: Collection[str]) -> str:
-    """The text without any of the values, and without user names in addresses."""
-    for secret in secrets:
-        text = text.replace(secret, HIDDEN)
-    return USER_INFO.sub(f"{HIDDEN}@", text)
 
 
 def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 import typer
 
 from neve.app import App, build_app
+from neve.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from neve.cli.output import Format, Output
 from neve.model.errors import NeveError
 from neve.model.table import TableRef
 from neve.settings import load_settings
+from neve.telemetry import LogSettings, event_log
 
+#: What the options before the command said about the log.
+LOGGING = [LogSettings()]
 EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
 
 OutputOption = Annotated[
@@ -35,6 +40,9 @@ def errors_explained(output: Output) -> Iterator[None]:
     except NeveError as error:
         output.error(error)
         sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        output.warn("Interrupted. What was under way is settled by the next command on the table.")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 Result = TypeVar("Result")
@@ -72,8 +80,11 @@ def exit_after(output: Output, troubles: Sequence[NeveError], code: int) -> None
 def application(output: Output, config: str | None) -> Iterator[App]:
     """The configured application, stopped at the end, with errors explained."""
     with errors_explained(output), output.working():
-        app = build_app(load_settings(config), output)
+        settings = load_settings(config)
+        app = build_app(settings, output)
+        app = app.telling(event_log(replace(LOGGING[-1], secrets=settings.secrets())))
         try:
-            yield app
+            with interruptible(app.maintenance.stop, output):
+                yield app
         finally:
             app.stop()

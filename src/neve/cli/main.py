@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -25,9 +26,10 @@ from neve.cli import (
     snapshots,
     upkeep,
 )
-from neve.cli.context import EXIT_ERROR
+from neve.cli.context import EXIT_ERROR, LOGGING
 from neve.cli.output import Format, Output
 from neve.model.errors import InputError
+from neve.telemetry import LogFormat, LogSettings
 
 #: What typer raises for options and arguments that it cannot take; it has no public name.
 UsageError: Any = typer.BadParameter.__base__
@@ -89,8 +91,14 @@ def neve(
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_show_version, is_eager=True
     ),
+    verbose: int = typer.Option(
+        0, "-v", "--verbose", count=True, help="Log the phases of jobs to stderr; -vv every event."
+    ),
+    log_format: LogFormat = typer.Option(LogFormat.TEXT, help="How lines of the log are written."),
+    log_file: Path | None = typer.Option(None, help="Log the phases of jobs to this file."),
 ) -> None:
     """Keeps Apache Iceberg tables fast and cheap."""
+    LOGGING[:] = [LogSettings(verbose, log_format, log_file)]
 
 
 app.command("tables")(look.tables)

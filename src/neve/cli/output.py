@@ -60,6 +60,10 @@ class Output:
         if error.next_step:
             self._err.print(f"[dim]→[/] {escape(error.next_step)}")
 
+    def warn(self, message: str) -> None:
+        """A sentence for whoever watches, beside results and errors."""
+        self._err.print(f"[yellow]{escape(message)}[/]")
+
     def __call__(self, message: str) -> None:
         """Say what is going on, where a person is watching."""
         if self._bar is not None and self._task is not None:

@@ -20,6 +20,7 @@ from neve.model.facts import (
     TARGET_SIZE_PROPERTY,
     TableFacts,
 )
+from neve.model.job import JobState
 from neve.model.plan import FileGroup, Plan, RewriteDataFiles
 from neve.model.policy import Engine
 from neve.planning.cadence import seconds_to_wait
@@ -124,6 +125,7 @@ def _run_plan(
     while parts:
         part, number = parts.popleft(), next(run.numbers)
         run.held.check()
+        run.held.enter(JobState.REWRITING)
         run.world.say(f"Compacting {len(part.groups)} file groups of {plan.table} …")
         try:
             result = _run_part(run, number, part, base)

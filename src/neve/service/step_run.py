@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
+from neve.model.job import JobState
 from neve.model.plan import FileGroup, RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
@@ -76,6 +77,7 @@ def commit_untouched(
         try:
             # The last thing before the commit: a job that lost the table must not write to it.
             run.held.check()
+            run.held.enter(JobState.COMMITTING)
             commit(waiting)
             waiting = []
         except CommitConflict as conflict:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,7 +71,7 @@ def build_session(
         # Tasks run on this machine, so they run in this environment.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     keep_py4j_quiet()
-    with _quiet_jvm() as log:
+    with _quiet_jvm() as log, _own_interrupts():
         try:
             return builder.getOrCreate()
         except (PySparkException, Py4JError, OSError, EOFError, RuntimeError) as error:
@@ -93,6 +95,20 @@ def _settings(
         settings.update(catalog_conf(name, properties))
     settings.update(conf)
     return settings
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does here: a new session would cancel its jobs in the middle of a commit."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

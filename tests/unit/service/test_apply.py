@@ -304,7 +304,7 @@ def test_a_lease_that_is_lost_while_rewriting_is_no_success(world, plan, lake, s
         world.apply(plan())
 
     # Its epoch is over: the job that holds the table now will settle it.
-    assert states(store) == [JobState.PLANNING, JobState.REWRITING]
+    assert states(store) == [JobState.PLANNING, JobState.COMMITTING]
     assert lake.log == []
 
 

@@ -1,0 +1,33 @@
+"""Which values of a configuration are secrets, and texts without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+SECRET_NAME = re.compile(
+    r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
+)
+USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+HIDDEN = "***"
+#: Shorter values would hide parts of words that are no secrets.
+MIN_SECRET_CHARACTERS = 6
+
+
+def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Values of settings whose names speak of secrets, and passwords in addresses."""
+    found: list[str] = []
+    for properties in settings.values():
+        for name, value in properties.items():
+            if SECRET_NAME.search(name):
+                found.append(value)
+            found += [part.rstrip("@") for part in USER_INFO.findall(value)]
+    pieces = [*found, *(part for value in found for part in value.split(":"))]
+    return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
+
+
+def hide_secrets(text: str, secrets: Collection[str]) -> str:
+    """The text without any of the values, and without user names in addresses."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return USER_INFO.sub(f"{HIDDEN}@", text)

@@ -1,0 +1,103 @@
+"""A job that is to stop does so at its next boundary, and what it committed before stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neve.model.errors import TableBusy
+from neve.model.events import JobEvent
+from neve.model.job import JobState
+from neve.model.outcome import Status
+from neve.model.policy import Strategy
+from neve.service.rollback import RollbackTarget, roll_back
+from neve.testing.facts import MB, TABLE, data_file
+
+
+def state(store):
+    return store.jobs()[0].state
+
+
+def tags(lake):
+    return [ref.name for ref in lake.facts.refs if ref.kind == "tag"]
+
+
+def test_a_job_that_is_cancelled_before_its_first_group_changes_nothing(world, plan, lake, store):
+    world.stop.ask()
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, state(store)) == (Status.CANCELLED, JobState.CANCELLED)
+    assert outcome.reason.endswith("was cancelled. Nothing was changed.")
+    assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
+
+
+def test_a_job_that_is_cancelled_in_the_store_stops_before_its_commit(world, plan, lake, store):
+    lake.before_stage = lambda: store.cancel(store.jobs()[0].job_id)
+
+    outcome = world.apply(plan())
+
+    assert (outcome.status, lake.facts.snapshot_id) == (Status.CANCELLED, 1)
+    assert store.leftovers(TABLE), "what was written and not committed is for the sweeper"
+
+
+def test_what_was_committed_before_stays_and_is_told(world, plan, lake, store):
+    lake.after_commit = world.stop.ask
+
+    outcome = world.apply(plan())
+
+    # Nothing came after the commit that could have been stopped.
+    assert (outcome.status, outcome.proof.holds, lake.facts.snapshot_id) == (
+        Status.SUCCEEDED,
+        True,
+        2,
+    )
+
+
+def test_a_proof_that_fails_is_taken_back_although_the_job_is_to_stop(world, plan, lake, store):
+    lake.lose_rows = 7
+    lake.after_commit = world.stop.ask
+
+    outcome = world.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
+
+    assert (outcome.status, lake.facts.snapshot_id) == (Status.FAILED, 1)
+    assert "rolled back" in outcome.reason
+
+
+def test_a_rollback_that_is_cancelled_changes_nothing(world, lake, store):
+    lake.append(data_file("bad", MB))
+    world.stop.ask()
+
+    outcome = roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+
+    assert (outcome.status, lake.facts.snapshot_id) == (Status.CANCELLED, 2)
+
+
+def test_a_table_is_free_after_a_job_was_cancelled(world, plan, store):
+    world.stop.ask()
+    world.apply(plan())
+
+    assert not world.stop.has_jobs
+    assert store.claim("next", TABLE, "rollback", 60).epoch == 2
+
+
+def test_a_job_that_finds_its_table_busy_is_not_remembered(world, plan, store):
+    store.claim("other", TABLE, "rollback", 60)
+
+    with pytest.raises(TableBusy):
+        world.apply(plan())
+    assert [job.job_id for job in store.jobs()] == ["other"]
+
+
+def test_a_job_tells_its_phases(world, plan):
+    events: list[JobEvent] = []
+
+    outcome = replace(world, events=events.append).apply(plan())
+
+    assert {event.job_id for event in events} == {outcome.job_id}
+    assert list(dict.fromkeys(event.phase for event in events)) == [
+        JobState.REWRITING,
+        JobState.SUCCEEDED,
+    ]
+    assert events[-1].message == outcome.reason
