@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from neve.model.facts import TableFacts
 from neve.model.table import TableRef
 
 
@@ -43,3 +44,7 @@ class OperationPlan(Generic[Step]):
     @property
     def is_empty(self) -> bool:
         return self.step is None
+
+    def is_of(self, facts: TableFacts) -> bool:
+        """Whether the table is still where the plan was made; refs may have come and gone."""
+        return (self.table_uuid, self.snapshot_id) == (facts.table_uuid, facts.snapshot_id)

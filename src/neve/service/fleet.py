@@ -138,7 +138,7 @@ def _planned_or_run(
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, reason, outcome=outcome)
     if dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, preview.reason)
-    outcome = runner.run(world, facts.table)
+    outcome = runner.run(world, facts.table, preview)
     return OperationReport(
         operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
     )

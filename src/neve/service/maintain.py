@@ -101,9 +101,13 @@ class Maintenance:
         *,
         where: str | None,
         policy: Policy,
+        planned: Plan | None = None,
         log: bool = True,
     ) -> Outcome:
-        """Plan and run; what writers take meanwhile is planned again at once."""
+        """Plan and run; what writers take meanwhile is planned again at once.
+
+        A plan that was made already is run as far as it still holds.
+        """
 
         def plan() -> Plan:
             return self.plan(table, request, where=where, policy=policy)
@@ -111,9 +115,9 @@ class Maintenance:
         def replan(facts: TableFacts) -> Plan:
             return self.plan_from(facts, request, policy)
 
-        made = plan()
+        made = planned or plan()
         # The first look is cheap. What an engine that starts takes is not taken off the plan.
-        if not made.is_empty and self.engine.warm_up():
+        if not made.is_empty and self.engine.warm_up() and planned is None:
             made = plan()
         for _ in range(MAX_ATTEMPTS - 1):
             try:

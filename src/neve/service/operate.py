@@ -98,21 +98,30 @@ class _Run:
 
 
 def run_operation(
-    world: World, table: TableRef, operation: TableOperation, *, log: bool = True
+    world: World,
+    table: TableRef,
+    operation: TableOperation,
+    *,
+    planned: OperationPlan[Any] | None = None,
+    log: bool = True,
 ) -> Outcome:
-    """Plan the operation anew under a claim on the table, and run it.
+    """Plan the operation under a claim on the table, and run it.
+
+    A plan that was made already is run if the table is still where it was made.
 
     With `log=False` the row of the maintenance log is left to the caller, who may write many.
     """
     request = JobRequest(table, str(operation.operation))
-    return run_request(world, request, partial(_operate, operation), log=log)
+    return run_request(world, request, partial(_operate, operation, planned), log=log)
 
 
-def _operate(operation: TableOperation, context: JobContext) -> Outcome:
+def _operate(
+    operation: TableOperation, planned: OperationPlan[Any] | None, context: JobContext
+) -> Outcome:
     world = context.world
     before = world.surveyor.survey(context.table)
     run = _Run(world, operation, context.job_id, context.held, before, context.started_at)
-    plan = operation.plan(world, before)
+    plan = planned if planned and planned.is_of(before) else operation.plan(world, before)
     return _nothing(run, plan) if plan.is_empty else _execute(run, plan)
 
 

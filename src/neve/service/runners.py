@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from neve.model.facts import TableFacts
-from neve.model.operation import Operation
+from neve.model.operation import Operation, OperationPlan
 from neve.model.orphans import OrphanRules
 from neve.model.outcome import Outcome
+from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.effective_policy import plan_request
@@ -19,22 +20,16 @@ from neve.service.orphans import sweep_orphans
 from neve.service.upkeep import upkeep_of
 
 
-class Preview(Protocol):
-    """What a plan tells whoever goes through many: is there work, and what or why not."""
-
-    @property
-    def is_empty(self) -> bool: ...
-
-    @property
-    def reason(self) -> str: ...
-
-
 class Runner(Protocol):
     """One operation on one table, by its policy."""
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Preview: ...
+    def preview(self, world: Maintenance, facts: TableFacts) -> Any:
+        """The plan: whether it is empty, its reason, and what `run` is given back."""
+        ...
 
-    def run(self, world: Maintenance, table: TableRef) -> Outcome: ...
+    def run(self, world: Maintenance, table: TableRef, planned: Any) -> Outcome:
+        """Run what was shown; plan again only where the table has moved on since."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +38,19 @@ class Compaction:
 
     policy: EffectivePolicy
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+    def preview(self, world: Maintenance, facts: TableFacts) -> Plan:
         where = self.policy.rewrite_data_files.where
         if where is not None:
             facts = world.surveyor.survey(facts.table, where=where)
         return world.plan_from(facts, plan_request(self.policy), self.policy.compaction)
 
-    def run(self, world: Maintenance, table: TableRef) -> Outcome:
+    def run(self, world: Maintenance, table: TableRef, planned: Plan) -> Outcome:
         return world.compact(
             table,
             plan_request(self.policy),
             where=self.policy.rewrite_data_files.where,
             policy=self.policy.compaction,
+            planned=planned,
             log=False,
         )
 
@@ -65,11 +61,11 @@ class OnTable:
 
     of: TableOperation
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+    def preview(self, world: Maintenance, facts: TableFacts) -> OperationPlan[Any]:
         return self.of.plan(world, facts)
 
-    def run(self, world: Maintenance, table: TableRef) -> Outcome:
-        return run_operation(world, table, self.of, log=False)
+    def run(self, world: Maintenance, table: TableRef, planned: OperationPlan[Any]) -> Outcome:
+        return run_operation(world, table, self.of, planned=planned, log=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +74,10 @@ class Sweep:
 
     rules: OrphanRules
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Preview:
+    def preview(self, world: Maintenance, facts: TableFacts) -> _WillLook:
         return _WillLook("Files are listed, and orphans go into quarantine.")
 
-    def run(self, world: Maintenance, table: TableRef) -> Outcome:
+    def run(self, world: Maintenance, table: TableRef, planned: _WillLook) -> Outcome:
         return sweep_orphans(world, table, self.rules, log=False)
 
 

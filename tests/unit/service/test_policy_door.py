@@ -1,0 +1,83 @@
+"""One door for policy: whoever asks for a plan gets the same one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from neve.cli.change import plan_of
+from neve.model.operation import Operation
+from neve.model.policies import PolicyBook, PolicyRule
+from neve.planning.policies import COMMAND_LINE
+from neve.planning.policy_keys import read_value
+from neve.service.maintain import Maintenance
+from neve.service.policies import DELETING, Policies
+from neve.service.runners import runners_of
+from neve.testing.facts import TABLE
+
+VALUES = {
+    "rewrite_data_files.options.target-file-size-bytes": st.sampled_from(["5MB", "50MB", "2GB"]),
+    "rewrite_data_files.min_file_size_ratio": st.floats(0.1, 1.0),
+    "rewrite_data_files.options.min-input-files": st.integers(2, 6),
+    "rewrite_data_files.strategy": st.sampled_from(
+        ["auto", "small_files", "delete_files", "time_series", "binpack"]
+    ),
+    "rewrite_data_files.engine": st.sampled_from(["auto", "spark"]),
+    "rewrite_data_files.quiet_seconds": st.integers(0, 10**6),
+    "rewrite_data_files.min_row_group_size": st.sampled_from(["1KB", "4MB", "1GB"]),
+    "guards.hot_partition_seconds": st.integers(0, 10**6),
+    "budget.max_cost_usd": st.floats(0, 10),
+    "undo_window": st.sampled_from(["1h", "9d"]),
+}
+RULES = st.lists(
+    st.builds(
+        lambda values, priority: PolicyRule(
+            "drawn",
+            priority=priority,
+            values={key: read_value(key, value) for key, value in values.items()},
+        ),
+        st.fixed_dictionaries({}, optional=VALUES),
+        st.integers(0, 3),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rules=RULES)
+def test_plan_compact_and_maintain_plan_the_same(world: Maintenance, rules):
+    world = replace(world, policies=Policies(PolicyBook(tuple(rules))))
+    facts = world.surveyor.survey(TABLE)
+
+    by_plan = plan_of(SimpleNamespace(maintenance=world), TABLE, {})
+    runner = runners_of(world.policies.effective(facts))[Operation.REWRITE_DATA_FILES]
+    by_maintain = runner.preview(world, facts)
+
+    assert by_plan == by_maintain
+    target = world.effective(TABLE).compaction.target_file_size_bytes
+    assert by_plan.target_file_size_bytes == target
+
+
+def test_a_flag_is_the_strongest_layer_and_is_shown_as_such(world):
+    key = "rewrite_data_files.options.target-file-size-bytes"
+    rule = PolicyRule("256", values={key: read_value(key, "256MB")})
+    world = replace(world, policies=Policies(PolicyBook((rule,))))
+
+    told = world.effective(TABLE, {key: "1MB"}).setting(key)
+
+    assert (told.value, told.source) == (1024**2, COMMAND_LINE)
+    assert world.effective(TABLE).setting(key).value == 256 * 1024**2
+
+
+@pytest.mark.parametrize("operation", sorted(DELETING))
+def test_apply_speaks_only_where_nobody_spoke(world, operation):
+    facts, key = world.surveyor.survey(TABLE), f"{operation}.enabled"
+    off = Policies(PolicyBook((PolicyRule("off", values={key: False}),)))
+
+    assert not Policies().effective(facts).enables(operation)
+    assert Policies().effective(facts, apply=True).enables(operation)
+    assert not off.effective(facts, apply=True).enables(operation)
