@@ -79,6 +79,8 @@ def _result(future: Future[TableReport], table: TableRef) -> TableReport:
 
 
 def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
+    if world.stop.is_asked:
+        return TableReport(table, (), skipped="The run was stopped before its turn.")
     try:
         facts = world.surveyor.survey(table)
         policy = world.policies.effective(facts, apply=request.apply)

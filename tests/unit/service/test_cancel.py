@@ -11,6 +11,7 @@ from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
+from neve.service.fleet import FleetRequest, maintain_tables
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
 
@@ -88,6 +89,15 @@ def test_a_job_that_finds_its_table_busy_is_not_remembered(world, plan, store):
     with pytest.raises(TableBusy):
         world.apply(plan())
     assert [job.job_id for job in store.jobs()] == ["other"]
+
+
+def test_tables_whose_turn_has_not_come_are_left_alone(world, lake, store):
+    world.stop.ask()
+
+    (report,) = maintain_tables(world, [TABLE], FleetRequest())
+
+    assert (report.skipped, store.jobs()) == ("The run was stopped before its turn.", [])
+    assert lake.facts.snapshot_id == 1
 
 
 def test_a_job_tells_its_phases(world, plan):
