@@ -16,6 +16,7 @@ from strictyaml import YAMLError  # type: ignore[import-untyped]
 
 from neve.catalog.ask import ask_each
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
+from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.model.errors import ConfigError, NeveError
 from neve.model.table import TableRef, parse_table_ref
@@ -70,6 +71,7 @@ class Catalogs:
             raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
         self._open: dict[str, ReadableCatalog] = {}
         self._writable: dict[str, Catalog] = {}
+        self._entries: dict[str, Entries] = {}
         # One for each: a catalog that hangs must not keep the others closed.
         self._opening = {name: threading.RLock() for name in self._properties}
 
@@ -144,14 +146,15 @@ class Catalogs:
         if not any(character in pattern for character in GLOB_CHARACTERS):
             return Found([self.parse(pattern)])
         names = self._matching_catalogs(pattern)
-        tables: list[TableRef] = []
+        tables: dict[str, list[TableRef]] = {}
         troubles: dict[str, NeveError] = {}
         for name, answer in ask_each(names, self._list, LISTING_SECONDS).items():
             if isinstance(answer, NeveError):
                 troubles[name] = answer
             else:
-                tables += [table for table in answer if self.matches(table, pattern)]
-        return Found(sorted(tables), troubles, len(names))
+                tables[name] = [t for t in answer if pattern == "*" or self.matches(t, pattern)]
+        ordered = [table for name in sorted(tables) for table in tables[name]]
+        return Found(ordered, troubles, len(names))
 
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""
@@ -163,12 +166,17 @@ class Catalogs:
         """Where the metadata of tables is now, of those catalogs that tell it for all at once."""
         found: dict[TableRef, str] = {}
         for name in self.names:
-            catalog = self.catalog(name)
-            if isinstance(catalog, EmbeddedCatalog):
-                with catalog_errors(name):
-                    rows = catalog.all_metadata_locations()
-                found.update((TableRef(name, space, table), at) for space, table, at in rows)
+            entries = self._read_entries(name, self.catalog(name))
+            if entries is not None:
+                found.update(entries.locations)
         return found
+
+    def _read_entries(self, name: str, catalog: ReadableCatalog) -> Entries | None:
+        with catalog_errors(name):
+            entries = read_entries(name, catalog, self._entries.get(name))
+        if entries is not None:
+            self._entries[name] = entries
+        return entries
 
     def are_same(self, one: str, other: str) -> bool:
         """Whether two names are configured for one catalog, so that both show the same entries."""
@@ -195,8 +203,12 @@ class Catalogs:
             full.removeprefix(f"{table.catalog}."), pattern
         )
 
-    def _list(self, name: str) -> list[TableRef]:
+    def _list(self, name: str) -> Sequence[TableRef]:
+        """All tables of the catalog, in their order."""
         catalog = self.catalog(name)
+        if isinstance(catalog, EmbeddedCatalog):
+            entries = self._read_entries(name, catalog)
+            return entries.tables if entries is not None else []
         with catalog_errors(name):
             found: list[TableRef] = []
             pending = list(catalog.list_namespaces())
@@ -208,7 +220,7 @@ class Catalogs:
                 seen.add(namespace)
                 found += _tables_in(catalog, name, namespace)
                 pending += catalog.list_namespaces(namespace)
-            return found
+            return sorted(found)
 
 
 def _tables_in(catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]) -> list[TableRef]:

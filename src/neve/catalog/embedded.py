@@ -16,23 +16,19 @@ from pyiceberg.table import StaticTable, Table
 
 from neve.model.errors import CatalogError
 
-TABLES = (
-    "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ? "
-    "AND (iceberg_type IS NULL OR iceberg_type = 'TABLE')"
-)
 #: Catalogs made before views existed have no column for the type.
 TABLES_WITHOUT_TYPE = (
-    "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
+    "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables "
+    "WHERE catalog_name = ?"
 )
+TABLES = f"{TABLES_WITHOUT_TYPE} AND (iceberg_type IS NULL OR iceberg_type = 'TABLE')"
 NAMESPACES = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
 LOCATION = (
     "SELECT metadata_location, previous_metadata_location FROM iceberg_tables "
     "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
-LOCATIONS = (
-    "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables "
-    "WHERE catalog_name = ?"
-)
+#: Namespace, name and metadata file of a table.
+Row = tuple[str, str, str | None]
 
 
 def is_embedded(properties: Mapping[str, str]) -> bool:
@@ -59,12 +55,12 @@ class EmbeddedCatalog:
             # All levels are listed at once.
             return []
         names = [row[0] for row in self._select(NAMESPACES)]
-        names += [namespace for namespace, _ in self._tables()]
+        names += [namespace for namespace, _, _ in self.entries()]
         return sorted({tuple(name.split(".")) for name in names})
 
     def list_tables(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
         wanted = ".".join(namespace)
-        return [(*namespace, name) for space, name in self._tables() if space == wanted]
+        return [(*namespace, name) for space, name, _ in self.entries() if space == wanted]
 
     def load_table(self, identifier: tuple[str, ...]) -> Table:
         return StaticTable.from_metadata(self.metadata_locations(identifier)[0], self._properties)
@@ -76,21 +72,20 @@ class EmbeddedCatalog:
             raise NoSuchTableError(".".join(identifier))
         return rows[0][0], rows[0][1]
 
-    def all_metadata_locations(self) -> list[tuple[tuple[str, ...], str, str]]:
-        """Namespace, name and metadata file of every entry that has one."""
-        rows = self._select(LOCATIONS)
-        return [(tuple(space.split(".")), name, at) for space, name, at in rows if at]
-
-    def _tables(self) -> list[tuple[str, str]]:
-        columns = {row[1] for row in self._query("PRAGMA table_info(iceberg_tables)", ())}
-        rows = self._select(TABLES if "iceberg_type" in columns else TABLES_WITHOUT_TYPE)
-        return [(row[0], row[1]) for row in rows]
+    def entries(self) -> list[Row]:
+        """Every table, as the database has it now."""
+        with self._opened() as db:
+            columns = {row[1] for row in db.execute("PRAGMA table_info(iceberg_tables)")}
+            if not columns:
+                return []
+            query = TABLES if "iceberg_type" in columns else TABLES_WITHOUT_TYPE
+            return db.execute(query, (self._name,)).fetchall()
 
     def _select(self, query: str, *parameters: str) -> list[tuple[str, ...]]:
-        if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'", ()):
-            return []
-        return self._query(query, (self._name, *parameters))
+        with self._opened() as db:
+            if not db.execute("PRAGMA table_info(iceberg_tables)").fetchall():
+                return []
+            return db.execute(query, (self._name, *parameters)).fetchall()
 
-    def _query(self, query: str, parameters: tuple[str, ...]) -> list[tuple[str, ...]]:
-        with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as db:
-            return db.execute(query, parameters).fetchall()
+    def _opened(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True))

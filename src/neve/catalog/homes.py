@@ -6,10 +6,10 @@ A table that is listed and cannot be read might need any file, so it stops whate
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Set
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
@@ -24,6 +24,7 @@ from neve.storage.resolved import Resolver
 
 #: How long an answer serves for looking; before files are deleted, every table is asked anew.
 FRESH = timedelta(minutes=10)
+NEVER = datetime.min.replace(tzinfo=UTC)
 THREADS = 16
 #: Tables may be dropped or renamed between being listed and being loaded.
 ATTEMPTS = 3
@@ -40,6 +41,20 @@ class Outline:
     #: Metadata files and statistics.
     files: tuple[str, ...]
     manifest_lists: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What all catalogs said last, and when every table of it was last asked for."""
+
+    asked_at: datetime = NEVER
+    #: None where some of what was listed could not be loaded.
+    listed: Sequence[TableRef] | None = None
+    #: Of those catalogs that tell it for all tables at once.
+    locations: Mapping[TableRef, str] = field(default_factory=dict)
+    outlines: Mapping[TableRef, Outline] = field(default_factory=dict)
+    #: Whether every outline is of the metadata file that its catalog told.
+    is_told: bool = False
 
 
 def home_of(table: TableRef, loaded: Table) -> TableHome:
@@ -64,43 +79,35 @@ class Homes:
 
     def __init__(self, catalogs: Catalogs) -> None:
         self._catalogs = catalogs
-        self._known: dict[TableRef, tuple[datetime, Outline]] = {}
+        self._last = _Answer()
         self._reading = threading.Lock()
-
-    @property
-    def known(self) -> Set[TableRef]:
-        """Tables that were listed when they were asked for last."""
-        return self._known.keys()
 
     def read(self, now: datetime) -> list[TableHome]:
         """Homes of all tables that are listed now; an error for one is an error."""
         return [outline.home for outline in self.outlines(now).values()]
 
-    def others(
-        self, table: TableRef, now: datetime, *, recheck: bool = False
-    ) -> dict[TableRef, Outline]:
-        """Outlines of all tables but this one."""
-        found = self.outlines(now, recheck=recheck)
-        itself = self._itself(table, found)
-        return {other: outline for other, outline in found.items() if other not in itself}
-
     def twin(
         self, table: TableRef, table_uuid: str, now: datetime, *, recheck: bool = False
     ) -> TableRef | None:
         """Another name, in whatever catalog, under which the same table is registered."""
-        for other, outline in self.others(table, now, recheck=recheck).items():
-            if outline.home.table_uuid == table_uuid:
+        found = self.outlines(now, recheck=recheck)
+        itself = self.itself(table, found)
+        for other, outline in found.items():
+            if outline.home.table_uuid == table_uuid and other not in itself:
                 return other
         return None
 
-    def outlines(self, now: datetime, *, recheck: bool = False) -> dict[TableRef, Outline]:
-        """All tables that are listed now, none older than some minutes, or all asked anew."""
+    def outlines(self, now: datetime, *, recheck: bool = False) -> Mapping[TableRef, Outline]:
+        """All tables that are listed now, none older than some minutes, or all asked anew.
+
+        Where nothing is another than before, this is the very same mapping.
+        """
         # Several tables may be swept at once, and one reading serves them all.
         with self._reading:
             for _ in range(ATTEMPTS):
                 missing = self._read(now, recheck=recheck)
                 if not missing:
-                    return {table: outline for table, (_, outline) in self._known.items()}
+                    return self._last.outlines
             raise TableNotFound(
                 f"{WHY} Table {missing[0]} is listed by its catalog and cannot be loaded from it.",
                 next_step="Where it is no Iceberg table or a broken one, drop it or move it into "
@@ -112,31 +119,33 @@ class Homes:
 
         Such a table may be gone, or have another name by now: the next list will tell.
         """
+        last = self._last if recheck or now - self._last.asked_at < FRESH else _Answer()
+        anew = recheck or last.asked_at == NEVER
         try:
             listed = self._catalogs.tables("*")
-            locations = self._catalogs.metadata_locations() if recheck else {}
+            locations = self._catalogs.metadata_locations() if anew else last.locations
         except CatalogError as error:
             raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error
-        known: dict[TableRef, tuple[datetime, Outline]] = {}
-        for table in listed:
-            found = self._known.get(table)
-            if found is None:
-                continue
-            if recheck and locations.get(table) == found[1].metadata_location:
-                known[table] = (now, found[1])
-            elif not recheck and now - found[0] < FRESH:
-                known[table] = found
+        asked_at = now if anew else last.asked_at
+        if listed == last.listed and (not anew or (last.is_told and locations == last.locations)):
+            self._last = replace(last, asked_at=asked_at)
+            return []
+        known = {table: last.outlines[table] for table in listed if table in last.outlines}
+        if anew:
+            known = {t: o for t, o in known.items() if o.metadata_location == locations.get(t)}
         unknown = [table for table in listed if table not in known]
         with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-homes") as pool:
             outlines = dict(zip(unknown, pool.map(self._outline, unknown), strict=True))
-        known.update((table, (now, found)) for table, found in outlines.items() if found)
-        self._known = known
-        return [table for table in unknown if outlines[table] is None]
+        known.update((table, found) for table, found in outlines.items() if found)
+        missing = [table for table in unknown if outlines[table] is None]
+        is_told = all(o.metadata_location == locations.get(t) for t, o in known.items())
+        self._last = _Answer(asked_at, None if missing else listed, locations, known, is_told)
+        return missing
 
     def _outline(self, table: TableRef) -> Outline | None:
         return _outline(self._catalogs, table)
 
-    def _itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
+    def itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
         """Names under which this very entry is listed."""
         entry = table
         if table not in listed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
@@ -39,56 +39,78 @@ class References:
         self._lists: dict[Place, tuple[str, ...]] = {}
         self._manifests: dict[Place, Keys] = {}
         self._keys: dict[TableRef, tuple[Outline, Keys]] = {}
+        #: The tables of the last question, and those of them that were not read as they are there.
+        self._outlines: Mapping[TableRef, Outline] = {}
+        self._unread: set[TableRef] = set()
         #: Keys of many tables in one order, and the tables with their keys of then.
         self._all: Keys = array("q")
         self._sorted: dict[TableRef, Keys] = {}
+        #: Tables that have other keys by now, or are gone.
+        self._apart: set[TableRef] = set()
         self._lock = threading.Lock()
 
     def others(
-        self, table: TableRef, paths: Collection[str], now: datetime, *, recheck: bool
+        self, table: TableRef, sought: Sought, now: datetime, *, recheck: bool
     ) -> dict[str, TableRef]:
-        """Of the paths, those that another table reaches, each with one such table."""
-        if not paths:
-            return {}
-        outlines = self._homes.others(table, now, recheck=recheck)
+        """Of the sought paths, those that another table reaches, each with one such table."""
         # Several tables may be swept at once, and one reading serves them all.
         with self._lock:
-            self._read(outlines)
-            return self._holders(table, Sought(paths), list(outlines))
+            outlines = self._homes.outlines(now, recheck=recheck)
+            itself = self._homes.itself(table, outlines)
+            if outlines is not self._outlines:
+                self._compare(outlines)
+            if self._unread - itself:
+                self._read({other: outlines[other] for other in self._unread - itself})
+            return self._holders(itself, sought)
 
-    def _holders(
-        self, table: TableRef, sought: Sought, others: Sequence[TableRef]
-    ) -> dict[str, TableRef]:
-        apart = [other for other in others if self._keys[other][1] is not self._sorted.get(other)]
-        if len(apart) > MAX_APART:
+    def _compare(self, outlines: Mapping[TableRef, Outline]) -> None:
+        """Forget tables that are gone, and see which have changed."""
+        if self._keys.keys() - outlines.keys():
+            self._keys = {table: item for table, item in self._keys.items() if table in outlines}
+            self._forget()
+        self._unread = {
+            table
+            for table, outline in outlines.items()
+            if table not in self._keys
+            or self._keys[table][0].metadata_location != outline.metadata_location
+        }
+        self._apart |= self._sorted.keys() - outlines.keys()
+        self._outlines = outlines
+
+    def _holders(self, itself: Set[TableRef], sought: Sought) -> dict[str, TableRef]:
+        if len(self._apart) > MAX_APART:
             self._sort()
-            apart = []
+        own = [self._sorted[table] for table in itself if table in self._sorted]
+        apart = {table: self._keys[table] for table in self._apart if table in self._keys}
         found: dict[str, TableRef] = {}
-        own, last = self._sorted.get(table, array("q")), others[:0]
+        last: tuple[TableRef, Keys] | None = None
         for key in sought.keys:
-            likely = others if _count(self._all, key) > _count(own, key) else apart
-            holder = next((o for o in (*last, *likely) if _count(self._keys[o][1], key)), None)
-            if holder is not None:
-                # Files that are shared are mostly shared with one table.
-                last = [holder]
-                found.update((path, holder) for path in sought.of_key(key))
+            shared = _count(self._all, key) > sum(_count(keys, key) for keys in own)
+            if not shared and not apart:
+                continue
+            # Files that are shared are mostly shared with one table.
+            if last is None or not _count(last[1], key):
+                likely = self._keys if shared else apart
+                last = next(
+                    (
+                        (other, keys)
+                        for other, (_, keys) in likely.items()
+                        if _count(keys, key) and other not in itself
+                    ),
+                    None,
+                )
+            if last is not None:
+                found.update(dict.fromkeys(sought.of_key(key), last[0]))
         return found
 
     def _sort(self) -> None:
         self._sorted = {table: keys for table, (_, keys) in self._keys.items()}
         # Sorting what consists of sorted pieces is merging them.
         self._all = array("q", sorted(key for keys in self._sorted.values() for key in keys))
+        self._apart = set()
 
-    def _read(self, outlines: Mapping[TableRef, Outline]) -> None:
+    def _read(self, new: Mapping[TableRef, Outline]) -> None:
         """Read what is new in these tables, and forget what nobody lists any more."""
-        new = {
-            table: outline
-            for table, outline in outlines.items()
-            if table not in self._keys
-            or self._keys[table][0].metadata_location != outline.metadata_location
-        }
-        if not new:
-            return
         resolver = Resolver()
         with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-references") as pool:
             for place, listed in each(pool, _read_list, self._unread_lists(new)):
@@ -98,7 +120,9 @@ class References:
                 self._manifests[place] = array("q", _keys(resolver, paths))
         for table, outline in new.items():
             self._keys[table] = (outline, self._keys_of(outline, resolver))
-        self._forget(outlines)
+        self._unread -= new.keys()
+        self._apart |= new.keys()
+        self._forget()
 
     def _unread_lists(self, new: Mapping[TableRef, Outline]) -> Iterator[tuple[Place, Outline]]:
         places = {
@@ -127,10 +151,8 @@ class References:
             keys.update(self._manifests[place])
         return array("q", sorted(keys))
 
-    def _forget(self, listed: Mapping[TableRef, Outline]) -> None:
+    def _forget(self) -> None:
         """Manifests of tables that are gone, and of old states of others."""
-        gone = self._keys.keys() - listed.keys() - self._homes.known
-        self._keys = {table: item for table, item in self._keys.items() if table not in gone}
         outlines = [outline for outline, _ in self._keys.values()]
         lists = {(o.home.table_uuid, path) for o in outlines for path in o.manifest_lists}
         manifests = {place for outline in outlines for place in self._manifests_of(outline)}

@@ -102,8 +102,11 @@ class CatalogSurveyor:
         recheck: bool = False,
     ) -> dict[str, TableRef]:
         """Of the paths, those that the reached ones mean or that another table reaches."""
-        others = self._references.others(table, paths, self._clock(), recheck=recheck)
-        return others | dict.fromkeys(Sought(paths).named_by(reached), table)
+        if not paths:
+            return {}
+        sought = Sought(paths)
+        others = self._references.others(table, sought, self._clock(), recheck=recheck)
+        return others | dict.fromkeys(sought.named_by(reached), table)
 
     def freed_files(self, table: TableRef, snapshot_ids: Collection[int]) -> tuple[FreedFile, ...]:
         """Files that nothing reaches once the snapshots are gone."""

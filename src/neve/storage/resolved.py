@@ -20,6 +20,8 @@ from neve.planning.locations import bare_path, scheme_of, text_key, unescaped
 FILE = "file:"
 #: Names that mean what they say: nothing in them is escaped, composed or a step elsewhere.
 PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._=+@,~ -]+", re.ASCII)
+#: Of folders; deeper ones are resolved by the system alone.
+MAX_DEPTH = 100
 
 
 class Resolver:
@@ -28,12 +30,16 @@ class Resolver:
     def __init__(self) -> None:
         self._text: dict[str, str] = {}
         self._local: dict[str, tuple[str, ...] | None] = {}
+        self._real: dict[str, str] = {}
+        self._there: dict[str, bool] = {}
 
     def keys(self, location: str) -> set[int]:
         """Numbers of 64 bits. Where two locations share one, they may be one file."""
         keys = {hash(self._text_key(location))}
         for path in self._local_paths(location):
             keys.add(hash(self._text_key(f"file:{path}")))
+            if not self._is_there(posixpath.dirname(path)):
+                continue
             try:
                 found = os.lstat(path)
                 if stat.S_ISLNK(found.st_mode):
@@ -63,7 +69,7 @@ class Resolver:
         """Real paths that the location may mean on this machine, its last part not followed."""
         folder, _, name = location.rpartition("/")
         if folder not in self._local:
-            self._local[folder] = _real_folders(folder)
+            self._local[folder] = self._real_folders(folder)
         folders = self._local[folder]
         if folders is None:
             return []
@@ -73,12 +79,28 @@ class Resolver:
         joined = {posixpath.join(folder, name) for folder in folders for name in names}
         return sorted(joined | {_real(path) for path in _readings(location)})
 
+    def _real_folders(self, folder: str) -> tuple[str, ...] | None:
+        """The folders that a folder's name may mean; None where it is not of this machine."""
+        if scheme_of(f"{folder}/") != "file":
+            return None
+        return tuple(sorted({self._real_folder(path) for path in _readings(f"{folder}/")}))
 
-def _real_folders(folder: str) -> tuple[str, ...] | None:
-    """The folders that a folder's name may mean; None where it is not of this machine."""
-    if scheme_of(f"{folder}/") != "file":
-        return None
-    return tuple(sorted({_real(path) for path in _readings(f"{folder}/")}))
+    def _real_folder(self, path: str) -> str:
+        """The real path; folders share those above them, which are looked at once."""
+        path = path.rstrip("/")
+        if path not in self._real:
+            above, _, name = path.rpartition("/")
+            if not above or path.count("/") > MAX_DEPTH or posixpath.normpath(path) != path:
+                self._real[path] = _real(path or "/")
+            else:
+                here = posixpath.join(self._real_folder(above), name)
+                self._real[path] = _real(here) if os.path.islink(here) else here
+        return self._real[path]
+
+    def _is_there(self, folder: str) -> bool:
+        if folder not in self._there:
+            self._there[folder] = os.path.isdir(folder)
+        return self._there[folder]
 
 
 def _real(path: str) -> str:

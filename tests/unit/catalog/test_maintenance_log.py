@@ -267,12 +267,17 @@ def test_no_row_of_two_processes_is_lost(lake, tmp_path):
     program.write_text(
         f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r})\n"
         "from test_maintenance_log import write_alone\n"
-        f"for n in range(3): write_alone({lake.properties!r}, f'{{sys.argv[1]}}-{{n}}')\n",
+        "print('ready', flush=True)\n"
+        f"for n in range(3): write_alone({lake.properties!r}, f'a-{{n}}')\n",
         encoding="utf-8",
     )
-    writers = [subprocess.Popen([sys.executable, str(program), name]) for name in ("a", "b")]
+    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE) as other:
+        # A process takes seconds to start, and this one would be done by then.
+        assert other.stdout.readline() == b"ready\n"
+        for number in range(3):
+            write_alone(lake.properties, f"b-{number}")
+        assert other.wait(120) == 0
 
-    assert [writer.wait(120) for writer in writers] == [0, 0]
     assert sorted(rows(lake)["dag_run_id"].to_pylist()) == [f"{w}-{n}" for w in "ab" for n in "012"]
 
 

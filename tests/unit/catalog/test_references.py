@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -298,3 +299,89 @@ def test_homes_behind_links_are_known_by_their_real_folders_too(lake, table, sur
     lake.create("db2.other", SCHEMA, properties={"write.data.path": place})
     [home] = [home for home in surveyor.homes() if home.table.name == "other"]
     assert home.aliases == (f"file:{local(table.location())}/sub",)
+
+
+@pytest.fixture(params=["sqlite:///", "sqlite+pysqlite:///"])
+def counted(lake, request):
+    """Catalogs read from the file, and through pyiceberg, that remember what they load."""
+    uri = lake.properties["uri"].replace("sqlite:///", request.param)
+    catalogs = Catalogs({lake.name: {**lake.properties, "type": "sql", "uri": uri}})
+    catalogs.loads, load = [], catalogs.load
+    catalogs.load = lambda ref: catalogs.loads.append(ref.name) or load(ref)
+    return catalogs
+
+
+def test_only_tables_that_changed_are_loaded_again(lake, table, counted):
+    others = [lake.create(f"db2.t{number}", SCHEMA) for number in range(4)]
+    surveyor = CatalogSurveyor(counted, lambda: NOW)
+    for ref in [*counted.tables("*"), *counted.tables("*")]:
+        surveyor.homes()
+        surveyor.needed(ref, ["s3://b/x"])
+        surveyor.needed(ref, ["s3://b/x"], recheck=True)
+        surveyor.twin(ref, "u", recheck=True)
+    assert sorted(counted.loads) == ["events", "t0", "t1", "t2", "t3"]
+
+    counted.loads.clear()
+    lake.commit(others[2], Manifest([FileEntry("s3://b/x")]))
+    for ref in counted.tables("db.*"):
+        assert {str(t) for t in surveyor.needed(ref, ["s3://b/x"], recheck=True).values()} == {
+            "lake.db2.t2"
+        }
+    lake.catalog.drop_table("db2.t2")
+    assert surveyor.needed(TABLE, ["s3://b/x"], recheck=True) == {}
+    assert counted.loads == ["t2"]
+
+
+def test_what_is_old_is_loaded_again_even_for_looking(lake, table, counted):
+    now = [NOW]
+    surveyor = CatalogSurveyor(counted, lambda: now[0])
+    for minutes in (0, 9, 11, 20, 22):
+        now[0] = NOW + timedelta(minutes=minutes)
+        surveyor.homes()
+    assert len(counted.loads) == 3
+
+
+def test_nothing_of_a_catalog_that_lost_all_its_tables_is_remembered(lake, table, catalogs):
+    lake.create("db2.short", SCHEMA)
+    surveyor, load = CatalogSurveyor(catalogs, lambda: NOW), catalogs.load
+
+    def lose_all(ref):
+        loaded = load(TABLE)
+        if ref.name == "short":
+            for name in ("db.events", "db2.short"):
+                lake.catalog.drop_table(name)
+            return load(ref)
+        return loaded
+
+    catalogs.load = lose_all
+    assert surveyor.homes() == []
+
+
+def test_tables_that_come_and_go_by_the_dozen_leave_nothing_behind(
+    lake, table, surveyor, monkeypatch
+):
+    monkeypatch.setattr(references, "MAX_APART", 1)
+    for number in range(3):
+        other = lake.create(f"db2.t{number}", SCHEMA)
+        lake.commit(other, Manifest([FileEntry("s3://b/all")]))
+    assert surveyor.needed(TABLE, ["s3://b/all"], recheck=True)
+    for number in range(3):
+        assert surveyor.needed(TABLE, ["s3://b/all"], recheck=True)
+        lake.catalog.drop_table(f"db2.t{number}")
+    assert surveyor.needed(TABLE, ["s3://b/all"], recheck=True) == {}
+    index = surveyor._references
+    assert len(index._sorted) <= 1
+    assert [index._keys, index._lists, index._manifests] == [{}, {}, {}]
+
+
+def test_a_table_is_not_stopped_by_its_own_broken_manifest_where_others_are_asked(
+    lake, table, surveyor
+):
+    lake.commit(table, Manifest([FileEntry("s3://b/f")]))
+    [listed] = table.current_snapshot().manifests(table.io)
+    local(listed.manifest_path).unlink()
+    other = lake.create("db2.other", SCHEMA)
+    lake.commit(other, Manifest([FileEntry("s3://b/x")]))
+    assert surveyor.needed(TABLE, ["s3://b/x"], recheck=True).keys() == {"s3://b/x"}
+    with pytest.raises(TableUnreadable, match=r"lake\.db\.events"):
+        surveyor.needed(TableRef("lake", ("db2",), "other"), ["s3://b/x"])

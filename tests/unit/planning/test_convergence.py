@@ -92,29 +92,21 @@ def test_planning_again_after_a_run_gives_an_empty_plan(facts, strategy, compres
 
 
 @given(tables(), st.sampled_from(list(Strategy)))
-def test_no_file_is_planned_twice_and_all_exist(facts, strategy):
-    planned = [file.path for group in plan_of(facts, strategy).groups for file in group.files]
+def test_plans_are_the_same_again_with_no_file_twice_and_groups_of_one_partition(facts, strategy):
+    plan = plan_of(facts, strategy)
+    partitions = {file.path: file.partition for file in facts.data_files}
+    planned = [file.path for group in plan.groups for file in group.files]
 
     assert len(planned) == len(set(planned))
-    assert set(planned) <= {file.path for file in facts.data_files}
-
-
-@given(tables(), st.sampled_from(list(Strategy)))
-def test_a_group_lies_in_one_partition(facts, strategy):
-    partitions = {file.path: file.partition for file in facts.data_files}
-
-    for group in plan_of(facts, strategy).groups:
+    assert set(planned) <= partitions.keys()
+    for group in plan.groups:
         assert len({partitions[file.path] for file in group.files}) == 1
+    assert plan_of(facts, strategy) == plan
 
 
 @given(tables(), st.sampled_from([Strategy.SMALL_FILES, Strategy.AUTO, Strategy.TIME_SERIES]))
 def test_every_group_gains_something(facts, strategy):
     assert all(group.gain > 0 for group in plan_of(facts, strategy).groups)
-
-
-@given(tables(), st.sampled_from(list(Strategy)))
-def test_planning_is_deterministic(facts, strategy):
-    assert plan_of(facts, strategy) == plan_of(facts, strategy)
 
 
 @given(tables(), st.floats(0, 0.001))

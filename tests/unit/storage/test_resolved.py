@@ -155,3 +155,20 @@ def test_no_walk_over_links_and_dots_makes_another_file_of_it(folder, data):
     file = f"file:{folder}/real/f.parquet"
     assert Sought([file]).named_by([name]) == {file}
     assert Sought([name]).named_by([file]) == {name}
+
+
+def test_folders_that_are_looked_at_once_are_the_real_ones(folder):
+    """One resolver for many names finds what the system finds for each."""
+    (folder / "real" / "deep" / "up").symlink_to("../..")
+    (folder / "gone").symlink_to(folder / "nowhere")
+    (folder / "round").symlink_to(folder / "round")
+    deep = "/".join(["d"] * 120)
+    folders = ["real", "link", "link/deep", "deeplink", "deeplink/up/link", "link/loop/deep/up"]
+    folders += ["gone", "gone/deeper", "round", "round/deeper", "none", "none/at/all", deep]
+    resolver = Resolver()
+    for name in [*folders, *reversed(folders)]:
+        path = f"{folder}/{name}/f.parquet"
+        real = f"{os.path.realpath(os.path.dirname(path))}/f.parquet"
+        expected = set() if real == path else {f"file:{real}"}
+        assert resolver.real_names(f"file:{path}") == expected
+        assert resolver.keys(f"file:{path}") == Resolver().keys(f"file:{path}")
