@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 
 #: Refs that Neve makes itself, and takes away again.
 OWN_REFS = "neve-"
+#: What Neve writes into the summaries of its snapshots.
+OWN_KEYS = "neve."
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,10 @@ class State:
 
     table_uuid: str
     rows: Counter[str]
-    ancestry: tuple[int, ...]
+    #: The rows with the ids that format version 3 gives them, where each has one.
+    lineage: Counter[str] | None
+    #: The newest snapshot of main that is not Neve's own: its writer was told that it is there.
+    acknowledged: int
     refs: dict[str, int]
     schema: str
     spec: str
@@ -49,7 +54,8 @@ class Oracle:
         return State(
             table_uuid=str(table.metadata.table_uuid),
             rows=by_spark,
-            ancestry=tuple(_ancestry(table)),
+            lineage=self._lineage(name) if table.metadata.format_version >= 3 else None,
+            acknowledged=_newest_of_others(table),
             refs={ref: found.snapshot_id for ref, found in table.metadata.refs.items()},
             schema=repr(table.schema()),
             spec=repr(table.spec()),
@@ -59,6 +65,8 @@ class Oracle:
         """Nothing that was there before is lost, and nobody's rows or refs have changed."""
         after = self.state(name)
         assert after.rows == before.rows, f"{told}: rows"
+        if before.lineage is not None:
+            assert after.lineage == before.lineage, f"{told}: row ids"
         assert (after.schema, after.spec) == (before.schema, before.spec), f"{told}: schema"
         assert after.table_uuid == before.table_uuid, f"{told}: another table"
         for ref, snapshot_id in before.refs.items():
@@ -66,10 +74,16 @@ class Oracle:
                 assert after.refs.get(ref) == snapshot_id, f"{told}: ref {ref}"
         strangers = {ref for ref in after.refs if not ref.startswith(OWN_REFS)}
         assert strangers == {ref for ref in before.refs if not ref.startswith(OWN_REFS)}, told
+        fallen = before.acknowledged not in _ancestry(self._load(name))
+        assert not fallen, f"{told}: snapshot {before.acknowledged} fell off main"
 
-    def check_head(self, name: str, head: int, told: str) -> None:
-        """A snapshot that somebody was told to be committed is in main's history."""
-        assert head in _ancestry(self._load(name)), f"{told}: {head} fell off main"
+    def _lineage(self, name: str) -> Counter[str] | None:
+        columns = "*, _row_id, _last_updated_sequence_number"
+        rows = self.session.sql(f"SELECT {columns} FROM {name}").collect()
+        # Rows from before the table had this format get theirs with the next commit.
+        if any(row["_row_id"] is None for row in rows):
+            return None
+        return Counter(map(repr, rows))
 
     def _load(self, name: str) -> Table:
         _, namespace, table = (part.strip("`") for part in name.split("."))
@@ -104,6 +118,16 @@ def _ancestry(table: Table) -> list[int]:
         found.append(following)
         following = parents.get(following)
     return found
+
+
+def _newest_of_others(table: Table) -> int:
+    for snapshot_id in _ancestry(table):
+        snapshot = table.snapshot_by_id(snapshot_id)
+        summary = snapshot.summary if snapshot is not None else None
+        own = summary.additional_properties if summary is not None else {}
+        if not any(key.startswith(OWN_KEYS) for key in own):
+            return snapshot_id
+    raise AssertionError("Every snapshot of main is Neve's own.")
 
 
 def _path(location: str) -> Path:

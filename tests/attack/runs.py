@@ -50,7 +50,7 @@ spark:
 policies:
   - name: everything
     match: {{tables: ['*']}}
-    undo_window: {undo_window}
+    undo_window: 1s
     operations:
       expire_snapshots: {{older_than: 1s, retain_last: 1}}
 """
@@ -178,11 +178,11 @@ class Attack:
             ).fetchall()
         return str(rows[0][0])
 
-    def config(self, state: str, *, undo_window: str = "1s") -> Path:
+    def config(self, state: str) -> Path:
         path = self.folder / f"{state}.yaml"
         conf = "{" + ", ".join(f"{key}: '{value}'" for key, value in TEST_SIZED.items()) + "}"
-        text = CONFIG.format(folder=self.folder, state=state, conf=conf, undo_window=undo_window)
-        path.write_text(text)
+        text = CONFIG.format(folder=self.folder, state=state, conf=conf)
+        path.write_text(text, encoding="utf-8")
         return path
 
     def run(self, words: list[str], points: Points | None = None, state: str = "state") -> Result:
@@ -222,7 +222,7 @@ class Attack:
             self.run(["compact", plain(name)], state=state)
         assert self.unfinished(name, state) == [], told
 
-    def let_leases_end(self, name: str) -> None:
+    def let_leases_end(self) -> None:
         """As if the time since the last heartbeat had passed."""
         with closing(sqlite3.connect(self.folder / "state.db")) as db, db:
             db.execute("UPDATE claims SET expires_at = 0")
@@ -236,7 +236,7 @@ class Attack:
             ).fetchall()
 
     def forget_tables(self) -> None:
-        """What deletes asks every table of the catalog: the cases are not to wait for each other."""
+        """What deletes asks every table of the catalog, and cases must not wait for each other."""
         with closing(sqlite3.connect(self.folder / "catalog.db")) as db, db:
             db.execute("DELETE FROM iceberg_tables")
 
