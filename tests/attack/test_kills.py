@@ -14,6 +14,8 @@ from tests.attack.cases import cases, choices, point_of, version_of
 from tests.attack.child import JVM, NEVE
 from tests.attack.runs import OPERATIONS, Attack
 
+#: A machine that is busy takes its time.
+pytestmark = pytest.mark.timeout(900)
 TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
 #: A command whose work is done without an engine has no JVM that could be killed.

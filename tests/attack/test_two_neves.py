@@ -10,6 +10,8 @@ from tests.attack.points import Points
 from tests.attack.runs import OPERATIONS, Attack, plain
 from typer.testing import Result
 
+#: A machine that is busy takes its time.
+pytestmark = pytest.mark.timeout(900)
 ONE, TWO = "one state", "two states"
 SECOND = {
     "compact": ["compact"],
