@@ -3,7 +3,7 @@ BIN := .venv/bin
 RESULTS := .neve/bench
 PYTEST := $(BIN)/python -m coverage run -m pytest
 
-.PHONY: help setup demo test test-unit test-spark test-system stack-up stack-down lint format lock bench clean
+.PHONY: help setup demo test test-unit test-spark test-attack test-system stack-up stack-down lint format lock bench clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ test-unit: setup ## Tests that need no JVM.
 
 test-spark: setup ## Tests on one local Spark session.
 	$(BIN)/python -m pytest tests/spark
+
+test-attack: setup ## Kills, writers and a second Neve at points of every operation, by ATTACK_SEED.
+	$(BIN)/python -m pytest tests/attack
 
 test-system: setup ## Tests against real servers; they are started and stopped around it.
 	$(BIN)/python tools/stack/stack.py up

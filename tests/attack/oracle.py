@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,25 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+#: Refs that Neve makes itself, and takes away again.
+OWN_REFS = "neve-"
+#: What Neve writes into the summaries of its snapshots.
+OWN_KEYS = "neve."
+
 
 @dataclass(frozen=True)
 class State:
     """A table as a reader sees it: its rows by two readers, its history, its refs."""
 
-    by_pyiceberg: Counter[str]
-    by_spark: Counter[str]
-    ancestry: tuple[int, ...]
+    table_uuid: str
+    rows: Counter[str]
+    #: The rows with the ids that format version 3 gives them, where each has one.
+    lineage: Counter[str] | None
+    #: The newest snapshot of main that is not Neve's own: its writer was told that it is there.
+    acknowledged: int
     refs: dict[str, int]
+    schema: str
+    spec: str
 
 
 @dataclass(frozen=True)
@@ -31,40 +42,92 @@ class Oracle:
 
     def state(self, name: str) -> State:
         table = self._load(name)
-        self.check_files(table)
-        rows = self.session.sql(f"SELECT * FROM {name}").collect()
+        check_files(table)
+        by_spark = Counter(
+            repr(sorted(row.asDict().items()))
+            for row in self.session.sql(f"SELECT * FROM {name}").collect()
+        )
+        by_pyiceberg = Counter(
+            repr(sorted(row.items())) for row in table.scan().to_arrow().to_pylist()
+        )
+        assert by_spark == by_pyiceberg, f"Two readers of {name} see two tables."
         return State(
-            by_pyiceberg=Counter(
-                repr(sorted(row.items())) for row in table.scan().to_arrow().to_pylist()
-            ),
-            by_spark=Counter(repr(sorted(row.asDict().items())) for row in rows),
-            ancestry=tuple(_ancestry(table)),
+            table_uuid=str(table.metadata.table_uuid),
+            rows=by_spark,
+            lineage=self._lineage(name) if table.metadata.format_version >= 3 else None,
+            acknowledged=_newest_of_others(table),
             refs={ref: found.snapshot_id for ref, found in table.metadata.refs.items()},
+            schema=repr(table.schema()),
+            spec=repr(table.spec()),
         )
 
-    def check_files(self, table: Table) -> None:
-        """Every file that any snapshot reaches is there, with the size that its manifest says."""
-        for snapshot in table.metadata.snapshots:
-            assert _path(snapshot.manifest_list).exists(), snapshot.manifest_list
-            for manifest in snapshot.manifests(table.io):
-                assert _path(manifest.manifest_path).exists(), manifest.manifest_path
-                for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-                    path = _path(entry.data_file.file_path)
-                    assert path.exists(), path
-                    assert path.stat().st_size >= entry.data_file.file_size_in_bytes, path
+    def check(self, name: str, before: State, told: str) -> None:
+        """Nothing that was there before is lost, and nobody's rows or refs have changed."""
+        after = self.state(name)
+        assert after.rows == before.rows, f"{told}: rows"
+        if before.lineage is not None:
+            assert after.lineage == before.lineage, f"{told}: row ids"
+        assert (after.schema, after.spec) == (before.schema, before.spec), f"{told}: schema"
+        assert after.table_uuid == before.table_uuid, f"{told}: another table"
+        for ref, snapshot_id in before.refs.items():
+            if ref != "main" and not ref.startswith(OWN_REFS):
+                assert after.refs.get(ref) == snapshot_id, f"{told}: ref {ref}"
+        strangers = {ref for ref in after.refs if not ref.startswith(OWN_REFS)}
+        assert strangers == {ref for ref in before.refs if not ref.startswith(OWN_REFS)}, told
+        fallen = before.acknowledged not in _ancestry(self._load(name))
+        assert not fallen, f"{told}: snapshot {before.acknowledged} fell off main"
+
+    def _lineage(self, name: str) -> Counter[str] | None:
+        columns = "*, _row_id, _last_updated_sequence_number"
+        rows = self.session.sql(f"SELECT {columns} FROM {name}").collect()
+        # Rows from before the table had this format get theirs with the next commit.
+        if any(row["_row_id"] is None for row in rows):
+            return None
+        return Counter(map(repr, rows))
 
     def _load(self, name: str) -> Table:
         _, namespace, table = (part.strip("`") for part in name.split("."))
         return self.catalog.load_table((namespace, table))
 
 
+def check_files(table: Table) -> None:
+    """Every file that any snapshot reaches is there, with the size that its manifest says."""
+    for snapshot in table.metadata.snapshots:
+        assert _path(snapshot.manifest_list).exists(), snapshot.manifest_list
+        for manifest in snapshot.manifests(table.io):
+            written = _path(manifest.manifest_path)
+            assert written.exists(), written
+            assert written.stat().st_size == manifest.manifest_length, written
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+                path = _path(entry.data_file.file_path)
+                assert path.exists(), path
+                assert path.stat().st_size == entry.data_file.file_size_in_bytes, path
+    for statistics in table.metadata.statistics:
+        assert _path(statistics.statistics_path).exists(), statistics.statistics_path
+
+
 def _ancestry(table: Table) -> list[int]:
-    found, snapshot = [], table.current_snapshot()
-    while snapshot is not None:
-        found.append(snapshot.snapshot_id)
-        parent = snapshot.parent_snapshot_id
-        snapshot = table.snapshot_by_id(parent) if parent is not None else None
+    """The history of main, also beyond snapshots that have expired: old metadata knows them."""
+    parents: dict[int, int | None] = {}
+    for path in (_path(table.metadata.location) / "metadata").glob("*.metadata.json"):
+        for snapshot in json.loads(path.read_text()).get("snapshots", []):
+            parents[snapshot["snapshot-id"]] = snapshot.get("parent-snapshot-id")
+    found: list[int] = []
+    following = table.metadata.current_snapshot_id
+    while following is not None:
+        found.append(following)
+        following = parents.get(following)
     return found
+
+
+def _newest_of_others(table: Table) -> int:
+    for snapshot_id in _ancestry(table):
+        snapshot = table.snapshot_by_id(snapshot_id)
+        summary = snapshot.summary if snapshot is not None else None
+        own = summary.additional_properties if summary is not None else {}
+        if not any(key.startswith(OWN_KEYS) for key in own):
+            return snapshot_id
+    raise AssertionError("Every snapshot of main is Neve's own.")
 
 
 def _path(location: str) -> Path:

@@ -7,8 +7,9 @@ all the places where another process can come in between, and where being killed
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from neve.app import App
@@ -43,39 +44,45 @@ class Watched:
 
 
 class Points:
-    """Numbers the points of one run, and lets something happen at one of them."""
+    """Names the points of one run, as `before store.claim #1`; something happens at one of them.
 
-    def __init__(self, chosen: int | None = None, act: Callable[[], None] = lambda: None) -> None:
+    By name and not by number, so that a run which starts its own Spark has the same points as one
+    that borrows it.
+    """
+
+    def __init__(self, chosen: str | None = None, act: Callable[[], None] = lambda: None) -> None:
         self.passed: list[str] = []
-        self.reached: str | None = None
+        self.is_reached = False
         self._chosen, self._act = chosen, act
+        self._times: Counter[str] = Counter()
         self._lock = threading.RLock()
-        self._acting = False
+        self._is_acting = False
 
-    def __call__(self, point: str) -> None:
+    def __call__(self, call: str) -> None:
         with self._lock:
             # What the action itself calls is no point of the run.
-            if self._acting:
+            if self._is_acting:
                 return
+            self._times[call] += 1
+            point = f"{call} #{self._times[call]}"
             self.passed.append(point)
-            if len(self.passed) - 1 != self._chosen:
+            if point != self._chosen:
                 return
-            self.reached, self._acting = point, True
+            self.is_reached = self._is_acting = True
             try:
                 self._act()
             finally:
-                self._acting = False
+                self._is_acting = False
 
 
 def watch(app: App, at: Callable[[str], None]) -> App:
     """The application with every port watched."""
-    maintenance = app.maintenance
-    known = {field.name for field in fields(maintenance)}
-    ports = {name: Watched(name, getattr(maintenance, name), at) for name in PORTS if name in known}
+    ports = {name: Watched(name, getattr(app.maintenance, name), at) for name in PORTS}
     engine = app.engine
 
     def watched_engine() -> Any:
         return Watched("engine", engine(), at)
 
-    watched = replace(maintenance, make_engine=watched_engine, **ports)
-    return replace(app, maintenance=watched, store=ports["store"])
+    maintenance = replace(app.maintenance, make_engine=watched_engine, **ports)
+    # What the command line asks beside the service is a point as well.
+    return replace(app, maintenance=maintenance, store=ports["store"])

@@ -7,23 +7,43 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.attack.conftest import CASES, OPERATIONS, Attack, choices, plain
+from tests.attack.cases import cases, choices, point_of, version_of
+from tests.attack.child import JVM, NEVE
+from tests.attack.runs import OPERATIONS, Attack
 
+#: A machine that is busy takes its time.
+pytestmark = pytest.mark.timeout(900)
 TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
+#: A command whose work is done without an engine has no JVM that could be killed.
+WITHOUT_JVM = {"roll back"}
+#: How long a call into the engine has been under way when it is hit.
+DELAYS_SECONDS = (0.0, 0.03, 0.3)
 
 
-def run_and_kill(attack: Attack, victim: str, number: int, words: list[str], reached: Path):
-    environ = {
-        **os.environ,
-        "ATTACK_REACHED": str(reached),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-    }
-    command = [sys.executable, "-m", "tests.attack.child", victim, str(number), *words]
+def run_and_kill(
+    attack: Attack,
+    victim: str,
+    point: str,
+    words: list[str],
+    reached: Path,
+    *,
+    seconds: float = 0,
+    borrow: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "ATTACK_REACHED": str(reached), "PYTHONPATH": str(ROOT)}
+    if borrow:
+        gateway: Any = attack.session.sparkContext._gateway
+        parameters = gateway.gateway_parameters
+        environ["ATTACK_BORROW"] = "1"
+        environ["PYSPARK_GATEWAY_PORT"] = str(parameters.port)
+        environ["PYSPARK_GATEWAY_SECRET"] = parameters.auth_token
+    command = [sys.executable, "-m", "tests.attack.child", victim, point, str(seconds), *words]
     return subprocess.run(
-        [*command, "-c", str(attack.config()), "-o", "json"],
+        [*command, "-c", str(attack.config("state")), "-o", "json"],
         cwd=attack.folder,
         env=environ,
         capture_output=True,
@@ -32,43 +52,59 @@ def run_and_kill(attack: Attack, victim: str, number: int, words: list[str], rea
     )
 
 
-@pytest.mark.parametrize("number", range(CASES))
-@pytest.mark.parametrize("victim", ["SELF", "JVM"])
-@pytest.mark.parametrize("operation", sorted(OPERATIONS))
-def test_a_kill_loses_nothing(
+@pytest.mark.parametrize(("operation", "victim", "number"), cases(OPERATIONS, [NEVE], each=1, of=8))
+def test_a_kill_of_neve_loses_nothing(
     attack: Attack, tmp_path: Path, operation: str, victim: str, number: int
 ):
-    known = OPERATIONS[operation]
-    chosen = choices(operation, victim, number).randrange(len(attack.points_of(operation)))
-    name = attack.table()
-    words = attack.prepare(name, known.prepare)
+    version = version_of(operation, victim)
+    point = point_of(attack.points_of(operation, version), operation, victim, number)
+    name, words = attack.make(operation, version)
     before = attack.oracle.state(name)
-    typed = [word.format(**words) for word in known.words]
 
-    ended = run_and_kill(attack, victim, chosen, typed, tmp_path / "reached")
+    ended = run_and_kill(attack, victim, point, words, tmp_path / "reached", borrow=True)
 
-    assert (tmp_path / "reached").exists(), ended.stderr
-    told = f"{operation}, {victim} killed at {(tmp_path / 'reached').read_text()}: {ended.stderr}"
-    if victim == "JVM":
+    told = f"{operation} of format {version}, killed {point}: {ended.stdout}{ended.stderr}"
+    attack.reached.append((tmp_path / "reached").exists())
+    assert ended.returncode == (-9 if attack.reached[-1] else 0), told
+    check_recovery(attack, operation, name, words, before, told)
+
+
+@pytest.mark.parametrize(
+    ("operation", "victim", "number"),
+    cases(set(OPERATIONS) - WITHOUT_JVM, [JVM, NEVE], each=1, of=3),
+)
+def test_a_kill_with_a_jvm_of_its_own_loses_nothing(
+    attack: Attack, tmp_path: Path, operation: str, victim: str, number: int
+):
+    version = version_of(operation, victim)
+    passed = attack.points_of(operation, version)
+    started = next(i for i, point in enumerate(passed) if point.startswith("after engine."))
+    point = point_of(passed[started:], "own", operation, victim, number)
+    seconds = 0.0
+    if point.startswith("before engine."):
+        seconds = choices("seconds", operation, victim, number).choice(DELAYS_SECONDS)
+    name, words = attack.make(operation, version)
+    before = attack.oracle.state(name)
+
+    ended = run_and_kill(attack, victim, point, words, tmp_path / "reached", seconds=seconds)
+
+    told = f"{operation} of format {version}, {victim} killed {seconds} s after {point}: "
+    told += ended.stdout + ended.stderr
+    attack.reached.append((tmp_path / "reached").exists())
+    if victim == JVM:
         assert ended.returncode in (0, 1), told
         assert "Traceback" not in ended.stderr, told
-        json.loads(ended.stdout)
-    after = attack.oracle.state(name)
-    assert (after.by_spark, after.by_pyiceberg) == (before.by_spark, before.by_pyiceberg), told
-    wait_for_leases(attack)
-    assert attack.run(["jobs", plain(name)]).exit_code == 0
-    assert attack.unfinished(name) == [], told
-    again = attack.run(typed)
-    assert again.exit_code in (0, 1), again.output
-    assert again.exception is None or isinstance(again.exception, SystemExit), told
-    final = attack.oracle.state(name)
-    assert (final.by_spark, final.by_pyiceberg) == (before.by_spark, before.by_pyiceberg), told
+        assert json.loads(ended.stdout), told
+    check_recovery(attack, operation, name, words, before, told)
 
 
-def wait_for_leases(attack: Attack) -> None:
-    """Let every lease be over: as if the heartbeats' time had passed."""
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(attack.folder / "state.db")) as db, db:
-        db.execute("UPDATE claims SET expires_at = 0")
+def check_recovery(
+    attack: Attack, operation: str, name: str, words: list[str], before: Any, told: str
+) -> None:
+    attack.oracle.check(name, before, told)
+    attack.let_leases_end()
+    again = attack.run(words)
+    # What was rolled back cannot be rolled back again.
+    assert again.exit_code == 0 or operation == "roll back", f"{told} Again: {again.output}"
+    attack.settle(name, told)
+    attack.oracle.check(name, before, f"afterwards: {told}")

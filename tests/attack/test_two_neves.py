@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
-from tests.attack.conftest import CASES, OPERATIONS, Attack, choices, plain
+from tests.attack.cases import cases, point_of, version_of
 from tests.attack.points import Points
+from tests.attack.runs import OPERATIONS, Attack, plain
+from typer.testing import Result
 
+#: A machine that is busy takes its time.
+pytestmark = pytest.mark.timeout(900)
+ONE, TWO = "one state", "two states"
 SECOND = {
-    "compact": ("compact", "{table}"),
-    "expire": ("expire", "{table}", "--apply"),
-    "maintain": ("maintain", "{table}", "--apply"),
+    "compact": ["compact"],
+    "expire": ["expire", "--apply"],
+    "maintain": ["maintain", "--apply"],
+    "sweep": ["orphans", "--quarantine"],
 }
+PAIRS = [f"{second}, {states}" for second, states in product(SECOND, (ONE, TWO))]
 
 
-@pytest.mark.parametrize("number", range(CASES))
-@pytest.mark.parametrize("state", ["state", "another"])
-@pytest.mark.parametrize("second", sorted(SECOND))
-@pytest.mark.parametrize("operation", sorted(OPERATIONS))
-def test_two_at_once_lose_nothing(
-    attack: Attack, operation: str, second: str, state: str, number: int
-):
-    known = OPERATIONS[operation]
-    chosen = choices(operation, second, state, number).randrange(len(attack.points_of(operation)))
-    name = attack.table()
-    words = attack.prepare(name, known.prepare)
+@pytest.mark.parametrize(("operation", "pair", "number"), cases(OPERATIONS, PAIRS, each=1))
+def test_two_at_once_lose_nothing(attack: Attack, operation: str, pair: str, number: int):
+    second, states = pair.split(", ")
+    state = "state" if states == ONE else "another"
+    version = version_of(operation, pair)
+    chosen = point_of(attack.points_of(operation, version), operation, pair, number)
+    name, words = attack.make(operation, version)
     before = attack.oracle.state(name)
-    others = []
+    others: list[Result] = []
 
     def act() -> None:
-        others.append(attack.run([word.format(**words) for word in SECOND[second]], state=state))
+        others.append(attack.run([*SECOND[second], plain(name)], state=state))
 
     points = Points(chosen, act)
-    result = attack.run([word.format(**words) for word in known.words], points)
+    result = attack.run(words, points)
 
-    told = f"{operation}, {second} at {points.reached}: {result.output}"
-    for ended in (result, *others):
-        assert ended.exit_code in (0, 1), ended.output
-        assert ended.exception is None or isinstance(ended.exception, SystemExit), told
-    after = attack.oracle.state(name)
-    assert (after.by_spark, after.by_pyiceberg) == (before.by_spark, before.by_pyiceberg), told
-    for which in {"state", state}:
-        attack.run(["jobs", plain(name)], state=which)
-        assert attack.unfinished(name, which) == [], told
+    told = f"{operation} of format {version}, {pair} {chosen}: {result.output}"
+    told += "".join(other.output for other in others)
+    attack.reached.append(points.is_reached)
+    attack.oracle.check(name, before, told)
+    for which in {"state", state} if others else {"state"}:
+        attack.settle(name, told, which)
+    attack.oracle.check(name, before, f"afterwards: {told}")

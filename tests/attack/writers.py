@@ -11,6 +11,10 @@ from pyspark.sql import SparkSession
 Action = Callable[[SparkSession, str], str]
 
 
+class Refused(Exception):
+    """The writer could not do it, because of the state of the table."""
+
+
 def _sql(*statements: str) -> Action:
     def act(session: SparkSession, name: str) -> str:
         for statement in statements:
@@ -49,22 +53,31 @@ def _write_to_a_branch(session: SparkSession, name: str) -> str:
     return name
 
 
-def _compact(session: SparkSession, name: str) -> str:
+def rewrite(session: SparkSession, name: str, *, kind: str | None = None) -> str:
+    """Compaction by Iceberg's own action, of the whole table or of one partition."""
     iceberg: Any = session._jvm.org.apache.iceberg
-    table = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)
-    table.refresh()
     actions = iceberg.spark.actions.SparkActions.get(session._jsparkSession)
-    actions.rewriteDataFiles(table).option("rewrite-all", "true").execute()
+    action = actions.rewriteDataFiles(_table(session, name)).option("rewrite-all", "true")
+    if kind is not None:
+        action = action.filter(iceberg.expressions.Expressions.equal("kind", kind))
+    action.execute()
     return name
 
 
 def _roll_back(session: SparkSession, name: str) -> str:
+    table = _table(session, name)
+    parent = table.currentSnapshot().parentId()
+    if parent is None or table.snapshot(parent) is None:
+        raise Refused("There is no snapshot to go back to.")
+    table.manageSnapshots().rollbackTo(parent).commit()
+    return name
+
+
+def _table(session: SparkSession, name: str) -> Any:
     iceberg: Any = session._jvm.org.apache.iceberg
     table = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)
     table.refresh()
-    parent = table.currentSnapshot().parentId()
-    table.manageSnapshots().rollbackTo(parent).commit()
-    return name
+    return table
 
 
 ACTIONS: dict[str, Action] = {
@@ -77,7 +90,7 @@ ACTIONS: dict[str, Action] = {
     "evolve spec": _sql("ALTER TABLE {name} ADD PARTITION FIELD bucket(2, id)"),
     "tag": _sql("ALTER TABLE {name} CREATE OR REPLACE TAG theirs"),
     "branch": _write_to_a_branch,
-    "compact": _compact,
+    "compact": rewrite,
     "roll back": _roll_back,
     "rename": _rename,
     "drop and recreate": _drop_and_recreate,
