@@ -14,6 +14,7 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from neve.planning.locations import bare_path, scheme_of, text_key, unescaped
 
@@ -24,46 +25,61 @@ PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._=+@,~ -]+", re.ASCII)
 MAX_DEPTH = 100
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder of this machine: its real path and its key, each to put a file's name behind."""
+
+    path: str
+    text: str
+    is_there: bool
+
+
 class Resolver:
     """Resolves many locations; folders are looked at once, so keep one only for one reading."""
 
     def __init__(self) -> None:
-        self._text: dict[str, str] = {}
+        self._folders: dict[str, tuple[str, list[_Place]]] = {}
         self._local: dict[str, tuple[str, ...] | None] = {}
         self._real: dict[str, str] = {}
-        self._there: dict[str, bool] = {}
 
     def keys(self, location: str) -> set[int]:
         """Numbers of 64 bits. Where two locations share one, they may be one file."""
-        keys = {hash(self._text_key(location))}
+        folder, _, name = location.rpartition("/")
+        if folder and PLAIN_NAME.fullmatch(name):
+            return self._plain_keys(folder, name)
+        keys = {hash(text_key(location))}
         for path in self._local_paths(location):
-            keys.add(hash(self._text_key(f"file:{path}")))
-            if not self._is_there(posixpath.dirname(path)):
-                continue
-            try:
-                found = os.lstat(path)
-                if stat.S_ISLNK(found.st_mode):
-                    keys.add(hash(text_key(f"file:{_real(path)}")))
-                    found = os.stat(path)
-            except (OSError, ValueError):
-                # No file is there by this name; the name itself counts all the same.
-                continue
-            keys.add(hash((found.st_dev, found.st_ino)))
+            keys.add(hash(text_key(f"file:{path}")))
+            keys.update(_file_keys(path))
         return keys
+
+    def _plain_keys(self, folder: str, name: str) -> set[int]:
+        """The same for a name of which only the folder needs to be looked at."""
+        if folder not in self._folders:
+            self._folders[folder] = self._look_at(folder)
+        text, places = self._folders[folder]
+        folded = name.casefold()
+        keys = {hash(text + folded)}
+        for place in places:
+            if place.text != text:
+                keys.add(hash(place.text + folded))
+            if place.is_there:
+                keys.update(_file_keys(place.path + name))
+        return keys
+
+    def _look_at(self, folder: str) -> tuple[str, list[_Place]]:
+        """The folder in one spelling, and the real folders that it may mean."""
+        paths = [posixpath.join(real, "") for real in self._real_folders(folder) or ()]
+        places = [
+            _Place(path, text_key(f"file:{path}x").removesuffix("x"), os.path.isdir(path))
+            for path in paths
+        ]
+        return text_key(f"{folder}/x").removesuffix("x"), places
 
     def real_names(self, location: str) -> set[str]:
         """Other names of a local file, by the real folders behind its own; none for most."""
         paths = self._local_paths(location)
         return {f"file:{path}" for path in paths if path != bare_path(location)}
-
-    def _text_key(self, location: str) -> str:
-        """The key of the text; files share folders, which are spelled out once."""
-        folder, slash, name = location.rpartition("/")
-        if not slash or not folder or not PLAIN_NAME.fullmatch(name):
-            return text_key(location)
-        if folder not in self._text:
-            self._text[folder] = text_key(f"{folder}/x").removesuffix("x")
-        return self._text[folder] + name.casefold()
 
     def _local_paths(self, location: str) -> list[str]:
         """Real paths that the location may mean on this machine, its last part not followed."""
@@ -97,10 +113,17 @@ class Resolver:
                 self._real[path] = _real(here) if os.path.islink(here) else here
         return self._real[path]
 
-    def _is_there(self, folder: str) -> bool:
-        if folder not in self._there:
-            self._there[folder] = os.path.isdir(folder)
-        return self._there[folder]
+
+def _file_keys(path: str) -> Iterator[int]:
+    """Keys of what is there by this name; the name itself counts all the same."""
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            yield hash(text_key(f"file:{_real(path)}"))
+            found = os.stat(path)
+    except (OSError, ValueError):
+        return
+    yield hash((found.st_dev, found.st_ino))
 
 
 def _real(path: str) -> str:
