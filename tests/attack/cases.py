@@ -18,6 +18,7 @@ SEED = int(os.environ.get("ATTACK_SEED", "20261117"))
 IS_FULL = os.environ.get("ATTACK_FULL", "") not in ("", "0")
 #: Without it, not every pair has its turn.
 POINTS_PER_PAIR = int(os.environ.get("ATTACK_CASES", "0"))
+IS_SAMPLE = not (IS_FULL or POINTS_PER_PAIR)
 #: No operation has more points than this; `Attack.points_of` sees to it.
 MAX_POINTS = 400
 
@@ -36,12 +37,12 @@ def cases(
     like cards, so that a sample leaves none out which it has room for.
     """
     names = sorted(operations)
-    if IS_FULL or POINTS_PER_PAIR:
+    picked: list[tuple[str, str, int]] = []
+    if not IS_SAMPLE:
         numbers = range(MAX_POINTS if IS_FULL else POINTS_PER_PAIR)
         picked = list(product(names, happenings, numbers))
     else:
         deck: list[str] = []
-        picked = []
         shuffled = choices("operations", happenings).sample(names, of or len(names))
         for number, operation in enumerate(name for name in shuffled for _ in range(each)):
             if not deck:
@@ -58,9 +59,3 @@ def point_of(points: Sequence[str], *case: object) -> str:
     if number >= len(points):
         pytest.skip("The operation has fewer points.")
     return points[number]
-
-
-def version_of(operation: str, happening: object) -> int:
-    """The format version of a case; in a sample an operation has one, whose points are known."""
-    is_sample = not (IS_FULL or POINTS_PER_PAIR)
-    return choices("version", operation, "" if is_sample else happening).choice((2, 3))

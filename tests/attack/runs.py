@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.attack.cases import MAX_POINTS
+from tests.attack.cases import IS_SAMPLE, MAX_POINTS, choices
 from tests.attack.oracle import Oracle
 from tests.attack.points import Points, watch
 from tests.attack.writers import rewrite
@@ -65,10 +65,12 @@ class Operation:
     words: tuple[str, ...]
     work: str
     prepare: str = ""
+    versions: tuple[int, ...] = (2, 3)
 
 
 OPERATIONS = {
-    "compact by copying": Operation(("compact", "{table}"), "engine.replace_files"),
+    # Format version 3 keeps row ids, so that its files are not copied.
+    "compact by copying": Operation(("compact", "{table}"), "engine.replace_files", versions=(2,)),
     "compact by Spark": Operation(
         ("compact", "{table}", "--engine", "spark"), "engine.commit_staged"
     ),
@@ -247,3 +249,9 @@ class Attack:
 
 def plain(name: str) -> str:
     return name.replace("`", "")
+
+
+def version_of(operation: str, happening: object) -> int:
+    """The format version of a case; in a sample an operation has one, whose points are known."""
+    chosen = choices("version", operation, "" if IS_SAMPLE else happening)
+    return chosen.choice(OPERATIONS[operation].versions)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.attack.cases import cases, choices, point_of, version_of
+from tests.attack.cases import cases, choices, point_of
 from tests.attack.child import JVM, NEVE
-from tests.attack.runs import OPERATIONS, Attack
+from tests.attack.runs import OPERATIONS, Attack, version_of
 
 #: A machine that is busy takes its time.
 pytestmark = pytest.mark.timeout(900)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from tests.attack.cases import cases, point_of, version_of
+from tests.attack.cases import cases, point_of
 from tests.attack.points import Points
-from tests.attack.runs import OPERATIONS, Attack, plain
+from tests.attack.runs import OPERATIONS, Attack, plain, version_of
 from typer.testing import Result
 
 #: A machine that is busy takes its time.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.attack.cases import cases, point_of, version_of
+from tests.attack.cases import cases, point_of
 from tests.attack.points import Points
-from tests.attack.runs import OPERATIONS, Attack
+from tests.attack.runs import OPERATIONS, Attack, version_of
 from tests.attack.writers import ACTIONS, Refused
 
 #: A machine that is busy takes its time.
