@@ -13,6 +13,8 @@ from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
 from neve.spark.operations import rewrite_data_files
+from neve.spark.rewrite.count import RowCount
+from neve.spark.rewrite.stage import _Stager
 
 MERGE_ON_READ = {
     "write.delete.mode": "merge-on-read",
@@ -234,3 +236,41 @@ def test_the_session_of_the_user_is_left_as_it_is(lake):
     assert table_cache(lake.session).size() == 0
     jvm = lake.session._jvm.org.apache.iceberg.spark
     assert jvm.ScanTaskSetManager.get().fetchSetIds(lake.java(table)).isEmpty()
+
+
+def test_live_rows_are_counted_on_their_way_and_not_by_a_second_read(lake, monkeypatch):
+    table = lake.create(properties=MERGE_ON_READ)
+    lake.fill(table, rows=20)
+    delete(lake, table)
+    rows, reads, read, seen = lake.rows(table), [], _Stager._read, RowCount.seen
+    counted = []
+
+    def note_read(stager, *arguments):
+        reads.append(arguments)
+        return read(stager, *arguments)
+
+    def note_count(count):
+        counted.append(seen(count))
+        return counted[-1]
+
+    monkeypatch.setattr(_Stager, "_read", note_read)
+    monkeypatch.setattr(RowCount, "seen", note_count)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.SUCCEEDED, outcome.reason
+    assert lake.rows(table) == rows
+    assert (len(reads), counted) == (1, [19])
+
+
+def test_where_nothing_was_observed_the_rows_are_read_again(lake, monkeypatch):
+    table = lake.create(properties=MERGE_ON_READ)
+    lake.fill(table, rows=20)
+    delete(lake, table)
+    rows = lake.rows(table)
+    monkeypatch.setattr(RowCount, "seen", lambda count: None)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.SUCCEEDED, outcome.reason
+    assert lake.rows(table) == rows

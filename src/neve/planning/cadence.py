@@ -16,6 +16,28 @@ MAX_PERIOD_SECONDS = 60.0
 MAX_SPREAD = 0.35
 #: A writer that missed so many of its commits has stopped.
 MISSED_PERIODS = 3
+#: So many commits tell how often a writer comes, if not when.
+MIN_COMMITS_FOR_GAP = 3
+
+
+def usual_gap(commits: Sequence[datetime], now: datetime) -> float | None:
+    """Seconds between two commits, of a writer that is at work; None where nobody seems to be."""
+    times = sorted(commit.timestamp() for commit in commits)[-MAX_COMMITS:]
+    if len(times) < MIN_COMMITS_FOR_GAP:
+        return None
+    gap = median(later - earlier for earlier, later in pairwise(times))
+    since_last = now.timestamp() - times[-1]
+    if not 0 < gap <= MAX_PERIOD_SECONDS or since_last >= MISSED_PERIODS * gap:
+        return None
+    return gap
+
+
+def fits_before_next(
+    commits: Sequence[datetime], now: datetime, gap: float, *, window_seconds: float
+) -> bool:
+    """Whether work of this length is done before the next commit is due."""
+    since_last = max(0.0, now.timestamp() - max(commits).timestamp())
+    return since_last + window_seconds <= gap
 
 
 def seconds_to_wait(commits: Sequence[datetime], now: datetime, *, window_seconds: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,9 +22,9 @@ from neve.model.facts import (
     TableFacts,
 )
 from neve.model.job import JobState
-from neve.model.plan import FileGroup, Plan, RewriteDataFiles
+from neve.model.plan import FileGroup, Plan, PlannedFile, RewriteDataFiles
 from neve.model.policy import Engine
-from neve.planning.cadence import seconds_to_wait
+from neve.planning.cadence import fits_before_next, seconds_to_wait, usual_gap
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
 from neve.service.copy import run_copy
@@ -39,6 +40,13 @@ MAX_PARTS = 10
 MIN_PART_BYTES = 1024**3
 #: How long a rewrite takes from the head to its commit, until one was timed.
 USUAL_WINDOW_SECONDS = 1.0
+#: From this round on a group that is always taken is cut in two, and in four in the next.
+FIRST_ROUND_OF_PIECES = 2
+MIN_PIECE_BYTES = 16 * 1024**2
+#: A writer who was faster is looked out for this often, so long, and so many of its gaps.
+LOOK_SECONDS = 0.1
+MAX_LOOKOUT_SECONDS = 30.0
+LOOKOUT_GAPS = 2
 
 Replan = Callable[[TableFacts], Plan]
 
@@ -81,7 +89,7 @@ def run_rounds(run: Run) -> StepFailure | None:
     """Run the steps; an engine's error is kept, because the table decides what happened."""
     plan, base = run.plan, run.before
     for round_number in range(MAX_ROUNDS):
-        failure, taken = _run_plan(run, plan, base, alone=round_number > 0)
+        failure, taken = _run_plan(run, plan, base, round_number)
         taken = [*run.taken_by_writers, *taken]
         run.taken_by_writers[:] = taken
         if failure is not None or not taken:
@@ -118,17 +126,17 @@ def only_partitions_of(plan: Plan, groups: list[FileGroup]) -> Plan:
 
 
 def _run_plan(
-    run: Run, plan: Plan, base: TableFacts, *, alone: bool
+    run: Run, plan: Plan, base: TableFacts, round_number: int
 ) -> tuple[StepFailure | None, list[FileGroup]]:
     taken: list[FileGroup] = []
-    parts = deque(part for step in plan.steps for part in _parts(step, alone))
+    parts = deque(part for step in plan.steps for part in _parts(step, round_number))
     while parts:
         part, number = parts.popleft(), next(run.numbers)
         run.held.check()
         run.held.enter(JobState.REWRITING)
         run.world.say(f"Compacting {len(part.groups)} file groups of {plan.table} …")
         try:
-            result = _run_part(run, number, part, base)
+            result = _run_part(run, number, part, base, is_near=round_number > 0)
         except ExecutionError as error:
             return StepFailure(number, error), taken
         taken += result.conflicting
@@ -144,25 +152,56 @@ def _run_plan(
     return None, taken
 
 
-def _parts(step: RewriteDataFiles, alone: bool) -> Iterator[RewriteDataFiles]:
-    """`alone` gives each group a commit of its own: less work fits between two of a writer."""
+def _parts(step: RewriteDataFiles, round_number: int) -> Iterator[RewriteDataFiles]:
+    """Commits of the step; what writers took before is cut smaller, to fit into their gaps."""
     if step.engine.copies or step.strategy.orders_rows:
         yield step
         return
     size_of = attrgetter("input_bytes")
     cut = split_evenly(step.groups, parts=MAX_PARTS, at_least=MIN_PART_BYTES, size_of=size_of)
-    for groups in [[group] for group in step.groups] if alone else cut:
+    if round_number > 0:
+        pieces = 2 ** max(0, round_number - FIRST_ROUND_OF_PIECES + 1)
+        cut = [[piece] for group in step.groups for piece in pieces_of(group, pieces)]
+    for groups in cut:
         yield replace(step, groups=tuple(groups))
 
 
-def _run_part(run: Run, number: int, part: RewriteDataFiles, base: TableFacts) -> StepResult:
+def pieces_of(group: FileGroup, number: int) -> list[FileGroup]:
+    """The group in up to so many parts, each with work of its own."""
+    most = min(number, len(group.files) // 2, group.input_bytes // MIN_PIECE_BYTES)
+    if most < 2:
+        return [group]
+    step = math.ceil(len(group.files) / most)
+    chosen = [group.files[start : start + step] for start in range(0, len(group.files), step)]
+    return [_piece(group, files) for files in chosen]
+
+
+def _piece(group: FileGroup, files: tuple[PlannedFile, ...]) -> FileGroup:
+    size = sum(file.size_bytes for file in files)
+    outputs = math.ceil(group.expected_output_files * size / max(1, group.input_bytes))
+    return replace(
+        group,
+        files=files,
+        input_bytes=size,
+        records=sum(file.record_count for file in files),
+        expected_output_files=max(1, outputs),
+    )
+
+
+def _run_part(
+    run: Run, number: int, part: RewriteDataFiles, base: TableFacts, *, is_near: bool
+) -> StepResult:
+    """`is_near` is true after a writer was faster."""
     properties = properties_of(run, number, part)
     if part.engine.copies:
         return run_copy(_step_run(run, number, part, base, properties))
     properties = {**properties, ENGINE_PROPERTY: str(Engine.SPARK)}
     if part.strategy.orders_rows:
         return _order_rows(run, part, base, properties)
-    _wait_for_writers(run, base)
+    if is_near:
+        _look_out_for_writers(run)
+    else:
+        _wait_for_writers(run, base)
     started = run.world.clock()
     head = run.world.surveyor.survey(run.plan.table)
     result = run_staged(_step_run(run, number, part, head, properties))
@@ -211,11 +250,31 @@ def _order_rows(
 
 def _wait_for_writers(run: Run, facts: TableFacts) -> None:
     """Begin where the work lies between two commits of a writer with a rhythm."""
-    others = [s.committed_at for s in facts.ancestry() if s.job_id is None]
+    others = _commits_of_others(facts)
     window = max(run.windows, default=USUAL_WINDOW_SECONDS)
     seconds = seconds_to_wait(others, run.world.clock(), window_seconds=window)
     if seconds > 0:
         run.world.sleep(seconds)
+
+
+def _look_out_for_writers(run: Run) -> None:
+    """Begin right after the next commit of a writer: then the whole gap is free."""
+    look = run.world.surveyor.outline
+    facts = look(run.plan.table)
+    others = _commits_of_others(facts)
+    gap = usual_gap(others, run.world.clock())
+    # The last window is that of a part like this one.
+    window = run.windows[-1] if run.windows else USUAL_WINDOW_SECONDS
+    if gap is None or fits_before_next(others, run.world.clock(), gap, window_seconds=window):
+        return
+    for _ in range(math.ceil(min(LOOKOUT_GAPS * gap, MAX_LOOKOUT_SECONDS) / LOOK_SECONDS)):
+        run.world.sleep(LOOK_SECONDS)
+        if look(run.plan.table).snapshot_id != facts.snapshot_id:
+            return
+
+
+def _commits_of_others(facts: TableFacts) -> list[datetime]:
+    return [s.committed_at for s in facts.ancestry() if s.job_id is None]
 
 
 def properties_of(run: Run, number: int, step: RewriteDataFiles) -> dict[str, str]:

@@ -6,10 +6,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from neve.spark.once import once_per_session
+
 FUNCTION = "org.apache.iceberg.relocated.com.google.common.base.Function"
 CONTENT_FILE = "org.apache.iceberg.ContentFile"
 
 
+@once_per_session
 def location_of_task(session: SparkSession) -> Any:
     """From a scan task to the path of its data file."""
     invoke = _invoke(session)
@@ -30,6 +33,7 @@ def value_in(session: SparkSession, mapping: Any) -> Any:
     return _function(session, _method(session, "java.util.Map", "get", get).bindTo(mapping))
 
 
+@once_per_session
 def table_cache(session: SparkSession) -> Any:
     """Iceberg's cache of tables that are being rewritten.
 

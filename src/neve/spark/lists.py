@@ -8,13 +8,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from neve.spark.once import once_per_session
+
 
 def java_strings(session: SparkSession, values: Sequence[str]) -> Any:
     """The texts as a `java.util.List<String>`."""
+    mapper, kind = _reader(session)
+    return mapper.readValue(json.dumps(list(values)), kind)
+
+
+@once_per_session
+def _reader(session: SparkSession) -> tuple[Any, Any]:
     jvm: Any = session._jvm
     mapper = jvm.org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
-    kind = jvm.java.lang.Class.forName("java.util.ArrayList")
-    return mapper.readValue(json.dumps(list(values)), kind)
+    return mapper, jvm.java.lang.Class.forName("java.util.ArrayList")
 
 
 def java_string_set(session: SparkSession, values: Sequence[str]) -> Any:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neve.planning.cadence import MAX_PERIOD_SECONDS, MIN_COMMITS, seconds_to_wait
+from neve.planning.cadence import (
+    MAX_PERIOD_SECONDS,
+    MIN_COMMITS,
+    MIN_COMMITS_FOR_GAP,
+    fits_before_next,
+    seconds_to_wait,
+    usual_gap,
+)
 from neve.testing.facts import NOW
 
 
@@ -74,3 +81,28 @@ def test_the_work_crosses_no_commit(period, phase, share):
     begins, until_next = wait, period - ago
     slack = period * 1e-3
     assert begins + window <= until_next + slack or begins >= until_next - slack
+
+
+@pytest.mark.parametrize(
+    ("times", "gap"),
+    [
+        ([], None),
+        (commits(2.0, MIN_COMMITS_FOR_GAP - 1), None),
+        (commits(2.0, MIN_COMMITS_FOR_GAP), 2.0),
+        (commits(2.0, ago=5.9), 2.0),
+        # It has stopped.
+        (commits(2.0, ago=6.0), None),
+        (commits(MAX_PERIOD_SECONDS + 1), None),
+        # The clock of the writer is ahead.
+        (commits(2.0, ago=-1.0), 2.0),
+        # No rhythm, and still a writer.
+        ([*commits(2.0, 3), *commits(0.5, 1, ago=-0.5), *commits(1.0, 1, ago=9.0)], 2.0),
+    ],
+)
+def test_a_writer_at_work_has_a_usual_gap(times, gap):
+    assert usual_gap(times, NOW) == gap
+
+
+@pytest.mark.parametrize(("ago", "fits"), [(-3.0, True), (0.0, True), (1.0, True), (1.1, False)])
+def test_work_fits_before_the_next_commit_is_due(ago, fits):
+    assert fits_before_next(commits(2.0, ago=ago), NOW, 2.0, window_seconds=1.0) is fits

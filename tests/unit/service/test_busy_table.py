@@ -216,18 +216,7 @@ def test_groups_that_writers_took_before_the_claim_are_planned_again(lake, compa
 
 def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     pauses = []
-    world = Maintenance(
-        surveyor=lake,
-        make_engine=lambda: lake,
-        store=store,
-        clock=clock,
-        say=lambda message: None,
-        metadata=lake.metadata,
-        log=lake,
-        cost_model=CostModel(),
-        lease_seconds=60,
-        sleep=pauses.append,
-    )
+    world = busy_world(lake, store, clock, pauses.append)
     for number in range(8):
         lake.append(data_file(f"new-{number}", MB))
     rhythm = [
@@ -240,6 +229,115 @@ def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
 
     assert len(pauses) == 1
     assert 0 < pauses[0] <= 2
+
+
+class Pauses(list):
+    """Remembers pauses; the writer commits during one of them."""
+
+    def __init__(self, number, write):
+        super().__init__()
+        self.number, self.write = number, write
+
+    def __call__(self, seconds):
+        self.append(seconds)
+        if len(self) == self.number:
+            self.write()
+
+
+def busy_world(lake, store, clock, sleep):
+    return Maintenance(
+        surveyor=lake,
+        make_engine=lambda: lake,
+        store=store,
+        clock=clock,
+        say=lambda message: None,
+        metadata=lake.metadata,
+        log=lake,
+        cost_model=CostModel(),
+        lease_seconds=60,
+        sleep=sleep,
+    )
+
+
+def with_irregular_commits(lake, ago):
+    """Four commits without a rhythm, the gap usually two seconds, the last so long ago."""
+    for number in range(4):
+        lake.append(data_file(f"new-{number}", 90 * MB))
+    times = dict(zip(range(5, 0, -1), (0, 0.4, 2.4, 6.4, 8.4), strict=True))
+    rhythm = [
+        replace(s, committed_at=NOW - timedelta(seconds=ago + times[s.snapshot_id]))
+        for s in lake.facts.snapshots
+    ]
+    lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
+    lake.history[5] = lake.facts
+
+
+def lose_once(lake):
+    """A delete that leaves the commits of writers as they were."""
+
+    def take():
+        history = lake.facts.snapshots
+        delete_from(lake, "tue")
+        late = replace(lake.facts.snapshots[-1], committed_at=history[-1].committed_at)
+        lake.facts = replace(lake.facts, snapshots=(*history, late))
+        lake.history[lake.facts.snapshot_id] = lake.facts
+
+    once(lake, "before_commit", take)
+
+
+def test_after_a_conflict_the_work_begins_right_after_the_next_commit(lake, store, clock):
+    with_irregular_commits(lake, ago=2.5)
+    lose_once(lake)
+    seen = []
+    pauses = Pauses(4, lambda: lake.append(data_file("late", 90 * MB)))
+    stage = lake.stage
+
+    def look_and_stage(table, snapshot_id, orders, say):
+        seen.append((len(pauses), snapshot_id == lake.facts.snapshot_id))
+        return stage(table, snapshot_id, orders, say)
+
+    lake.stage = look_and_stage
+    world = busy_world(lake, store, clock, pauses)
+
+    outcome = world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+
+    assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
+    assert seen == [(0, True), (4, True)]
+
+
+@pytest.mark.parametrize(("ago", "pauses"), [(0.1, 0), (2.5, 2 * 20), (30.0, 0)])
+def test_nobody_is_waited_for_longer_than_two_gaps(lake, store, clock, ago, pauses):
+    with_irregular_commits(lake, ago)
+    lose_once(lake)
+    slept = Pauses(-1, None)
+    world = busy_world(lake, store, clock, slept)
+
+    outcome = world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+
+    assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
+    assert len(slept) == pauses
+
+
+def test_a_group_that_is_always_taken_is_cut_until_a_part_fits(compact, lake, store):
+    files = [data_file(f"mon-{n}", 20 * MB, partition=partition("mon")) for n in range(4)]
+    lake.facts = replace(lake.facts, data_files=tuple(files))
+    lake.history[1] = lake.facts
+    stage, staged, numbers = lake.stage, [], iter(range(10, 100))
+
+    def stage_then_write(table, snapshot_id, orders, say):
+        result = stage(table, snapshot_id, orders, say)
+        staged.append(sum(len(order.paths) for order in orders))
+        if staged[-1] > 2:
+            delete_from(lake, "mon", sequence_number=next(numbers))
+        return result
+
+    lake.stage = stage_then_write
+
+    outcome = compact()
+
+    assert staged == [4, 4, 2, 2]
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 0)
+    assert len(lake.facts.data_files) == 2
 
 
 def changed_schema(facts):

@@ -22,6 +22,8 @@ from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
 from neve.spark.lists import java_string_set, java_strings
+from neve.spark.once import once_per_session
+from neve.spark.rewrite.count import RowCount
 from neve.spark.tables import iceberg, load_table, set_active
 
 #: Groups that are rewritten at once, as Iceberg's action has it.
@@ -30,6 +32,37 @@ MAX_CONCURRENT_GROUPS = 5
 UNLIMITED_BYTES = 2**62
 #: Iceberg's own allowance, so that rounding does not make one split more.
 SPLIT_OVERHEAD_BYTES = 5 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Iceberg's parts that a rewrite is made of, looked up once."""
+
+    lists: Any
+    maps: Any
+    sets: Any
+    iterables: Any
+    predicates: Any
+    file_group: Any
+    manager: Any
+    coordinator: Any
+
+
+@once_per_session
+def _parts(session: SparkSession) -> _Parts:
+    package = iceberg(session)
+    guava = package.relocated.com.google.common
+    collect = guava.collect
+    return _Parts(
+        collect.Lists,
+        collect.Maps,
+        collect.Sets,
+        collect.Iterables,
+        guava.base.Predicates,
+        package.actions.RewriteFileGroup,
+        package.spark.ScanTaskSetManager.get(),
+        package.spark.FileRewriteCoordinator.get(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +91,8 @@ def stage_files(
     ]
     if not ready:
         return gone
-    stager = _Stager(session, _clone(session), table, loaded, tasks)
+    task_of = value_in(session, tasks)
+    stager = _Stager(session, _clone(session), table, loaded, task_of)
     with ThreadPoolExecutor(min(MAX_CONCURRENT_GROUPS, len(ready)), "neve-rewrite") as pool:
         return gone + list(pool.map(stager.stage, ready))
 
@@ -71,7 +105,8 @@ class _Stager:
     clone: Any
     table: TableRef
     loaded: Any
-    tasks: Any
+    #: From a path to its scan task.
+    task_of: Any
 
     def stage(self, order: StageOrder) -> StagedFiles:
         try:
@@ -81,23 +116,20 @@ class _Stager:
             return StagedFiles(order.order_id, error=error.message)
 
     def _stage(self, order: StageOrder) -> StagedFiles:
-        package, table = iceberg(self.session), self.loaded
+        parts, table = _parts(self.session), self.loaded
         tasks = self._tasks(order)
-        group = package.actions.RewriteFileGroup(None, tasks, 0, 1, 1, 1)
+        group = parts.file_group(None, tasks, 0, 1, 1, 1)
         cache = table_cache(self.session)
-        manager = package.spark.ScanTaskSetManager.get()
-        coordinator = package.spark.FileRewriteCoordinator.get()
         set_id = str(uuid.uuid4())
         try:
             cache.add(set_id, table)
-            manager.stageTasks(table, set_id, tasks)
-            self._write(set_id, order, moves=tasks.get(0).spec().specId() != table.spec().specId())
-            live_rows = int(self._read(self.clone, set_id).count()) if order.counts else None
-            added = coordinator.fetchNewFiles(table, set_id)
+            parts.manager.stageTasks(table, set_id, tasks)
+            live_rows = self._write(set_id, order, moves=self._moves(tasks))
+            added = parts.coordinator.fetchNewFiles(table, set_id)
         finally:
             cache.remove(set_id)
-            manager.removeTasks(table, set_id)
-            coordinator.clearRewrite(table, set_id)
+            parts.manager.removeTasks(table, set_id)
+            parts.coordinator.clearRewrite(table, set_id)
         written = [(str(file.location()), int(file.recordCount())) for file in added]
         return StagedFiles(
             order.order_id,
@@ -108,21 +140,28 @@ class _Stager:
         )
 
     def _tasks(self, order: StageOrder) -> Any:
-        lists = iceberg(self.session).relocated.com.google.common.collect.Lists
+        lists = _parts(self.session).lists
         paths = java_strings(self.session, order.paths)
-        return lists.newArrayList(lists.transform(paths, value_in(self.session, self.tasks)))
+        return lists.newArrayList(lists.transform(paths, self.task_of))
 
-    def _write(self, set_id: str, order: StageOrder, *, moves: bool) -> None:
-        """`moves` is true for files of an old spec: their rows go to other partitions."""
+    def _moves(self, tasks: Any) -> bool:
+        """True for files of an old spec: their rows go to other partitions."""
+        return bool(tasks.get(0).spec().specId() != self.loaded.spec().specId())
+
+    def _write(self, set_id: str, order: StageOrder, *, moves: bool) -> int | None:
+        """Write the rows; tells how many were read, where they are to be counted."""
         session = self._session(order, moves)
         set_active(self.session, session)
         split_bytes = UNLIMITED_BYTES
         if order.outputs > 1:
             split_bytes = math.ceil(order.input_bytes / order.outputs) + SPLIT_OVERHEAD_BYTES
         frame = self._read(session, set_id, split_bytes)
+        # Rows that move are sampled first, and an observer would see those twice.
+        count = RowCount(self.session) if order.counts and not moves else None
         limit = order.target_file_size_bytes if moves else UNLIMITED_BYTES
         (
-            frame.write()
+            (frame if count is None else count.of(frame))
+            .write()
             .format("iceberg")
             .option("target-file-size-bytes", str(limit))
             .option("distribution-mode", "range" if moves else "none")
@@ -130,6 +169,10 @@ class _Stager:
             .mode("append")
             .save(set_id)
         )
+        if not order.counts:
+            return None
+        seen = None if count is None else count.seen()
+        return int(self._read(self.clone, set_id).count()) if seen is None else seen
 
     def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
         reader = session.read().format("iceberg").option("split-size", str(split_bytes))
@@ -158,23 +201,20 @@ def _tasks_by_path(
     session: SparkSession, loaded: Any, snapshot_id: int, orders: Sequence[StageOrder]
 ) -> Any:
     """The scan tasks of the orders' files, by path: found in the JVM, without a call a file."""
-    guava = iceberg(session).relocated.com.google.common
-    location = location_of_task(session)
-    wanted = guava.base.Predicates.compose(
-        getattr(guava.base.Predicates, "in")(_paths(session, orders)), location
+    parts, location = _parts(session), location_of_task(session)
+    wanted = parts.predicates.compose(
+        getattr(parts.predicates, "in")(_paths(session, orders)), location
     )
     files = loaded.newScan().useSnapshot(snapshot_id).ignoreResiduals().planFiles()
     try:
-        return guava.collect.Maps.uniqueIndex(
-            guava.collect.Iterables.filter(files, wanted), location
-        )
+        return parts.maps.uniqueIndex(parts.iterables.filter(files, wanted), location)
     finally:
         files.close()
 
 
 def _difference(session: SparkSession, orders: Sequence[StageOrder], tasks: Any) -> list[str]:
-    collect = iceberg(session).relocated.com.google.common.collect
-    return [str(path) for path in collect.Sets.difference(_paths(session, orders), tasks.keySet())]
+    missing = _parts(session).sets.difference(_paths(session, orders), tasks.keySet())
+    return [str(path) for path in missing]
 
 
 def _paths(session: SparkSession, orders: Sequence[StageOrder]) -> Any:
