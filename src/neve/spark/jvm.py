@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socketserver
+import sys
 from contextlib import suppress
 from pathlib import PurePath
 from subprocess import Popen, TimeoutExpired
@@ -74,6 +76,19 @@ def forget_gateway() -> None:
 def keep_py4j_quiet() -> None:
     """py4j writes tracebacks of a broken connection to the root logger; the error says it."""
     logging.getLogger().addFilter(_not_of_py4j)
+
+
+def keep_accumulators_quiet(server: socketserver.BaseServer | None) -> None:
+    """pyspark's server writes a traceback where a JVM dies on it; whoever called is told anyway."""
+    if server is None:
+        return
+    write = server.handle_error
+
+    def handle_error(request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | OSError):
+            write(request, client_address)
+
+    server.handle_error = handle_error  # type: ignore[method-assign]
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:

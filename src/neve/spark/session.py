@@ -20,7 +20,7 @@ from neve.spark.conf import EXTENSIONS, catalog_conf, packages
 from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
-from neve.spark.jvm import forget_gateway, keep_py4j_quiet
+from neve.spark.jvm import forget_gateway, keep_accumulators_quiet, keep_py4j_quiet
 
 #: What every session of ours has, unless the user's configuration says otherwise.
 DEFAULTS = {
@@ -73,13 +73,15 @@ def build_session(
     keep_py4j_quiet()
     with _quiet_jvm() as log, _own_interrupts():
         try:
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
         except (PySparkException, Py4JError, OSError, EOFError, RuntimeError) as error:
             forget_gateway()
             raise EnvironmentProblem(
                 f"Spark did not start: {str(error).splitlines()[0]}",
                 next_step=f"Run neve doctor. Spark said: {_tail(log)}",
             ) from error
+    keep_accumulators_quiet(getattr(session.sparkContext, "_accumulatorServer", None))
+    return session
 
 
 def _settings(
