@@ -195,9 +195,7 @@ class SparkEngine:
                 .select(F.col("_file").alias("path"), F.col("_pos").alias("position"))
                 .join(F.broadcast(wanted), on="path", how="left_semi")
                 .groupBy("path")
-                .agg(
-                    F.count("*").alias("rows"), F.bit_xor(F.xxhash64("position")).alias("checksum")
-                )
+                .agg(*counts)
                 .collect()
             )
 
