@@ -10,13 +10,12 @@ from rich.table import Table
 
 from neve.model.facts import TableFacts
 from neve.model.health import Health, Tier
-from neve.model.job import Job, JobState
+from neve.model.job import Job
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
 from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
-STATE_COLOURS = {JobState.SUCCEEDED: "green", JobState.FAILED: "red", JobState.UNKNOWN: "yellow"}
 MAX_ROWS = 20
 
 

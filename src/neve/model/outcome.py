@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.job import JobState
 from neve.model.plan import Cost
 from neve.model.table import TableRef
 
@@ -23,6 +24,11 @@ class Status(StrEnum):
     @property
     def is_good(self) -> bool:
         return self in (Status.SUCCEEDED, Status.NOTHING_TO_DO)
+
+    @property
+    def job_state(self) -> JobState:
+        """The state of a job that ended so."""
+        return JobState.SUCCEEDED if self.is_good else JobState(self.value)
 
 
 @dataclass(frozen=True, slots=True)

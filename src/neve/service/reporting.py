@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from neve.model.events import JobEvent
-from neve.model.job import Lease
+from neve.model.job import JobState, Lease
 from neve.service.lease import HeldLease
 from neve.service.ports import Clock, Reporter
 
@@ -22,29 +22,29 @@ class JobReporter:
     operation: str
     held: HeldLease
     clock: Clock
+    started_at: datetime
     message: str = ""
-    started_at: datetime = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.started_at = self.clock()
 
     def __call__(self, message: str) -> None:
         self.message = message
         self.say(message)
-        self._emit(0, 0)
+        self.tell(self.held.state)
 
     def progress(self, done: int, total: int) -> None:
         self.say.progress(done, total)
-        self._emit(done, total)
+        self.tell(self.held.state, done=done, total=total)
 
-    def _emit(self, done: int, total: int) -> None:
+    def tell(
+        self, phase: JobState, message: str | None = None, *, done: int = 0, total: int = 0
+    ) -> None:
+        """Send the event that the job is in this phase now."""
         self.events(
             JobEvent(
                 self.lease.job_id,
                 self.lease.table,
                 self.operation,
-                self.held.state,
-                self.message,
+                phase,
+                self.message if message is None else message,
                 tasks_done=done,
                 tasks_total=total,
                 seconds=(self.clock() - self.started_at).total_seconds(),

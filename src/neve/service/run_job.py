@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from neve.model.errors import JobCancelled, NeveError, StoreError
-from neve.model.events import JobEvent
+from neve.model.errors import JobCancelled, NeveError
 from neve.model.job import JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
@@ -33,6 +31,7 @@ class JobContext:
     operation: str
     held: HeldLease
     started_at: datetime
+    reporter: JobReporter
 
     def check(self) -> None:
         """Raise where the table is another's by now, or the job is to stop."""
@@ -41,7 +40,7 @@ class JobContext:
     def enter(self, state: JobState) -> None:
         """Record where the job stands; needs the lease."""
         self.held.enter(state)
-        _tell(self, state)
+        self.reporter.tell(state, "")
 
 
 Work = Callable[[JobContext], Outcome]
@@ -60,9 +59,11 @@ def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool
     """
     with hold(world.store, lease, world.lease_seconds, world.stop) as held:
         started_at = world.clock()
-        reporter = JobReporter(world.say, world.events, lease, operation, held, world.clock)
+        reporter = JobReporter(
+            world.say, world.events, lease, operation, held, world.clock, started_at
+        )
         told = world.with_reporter(reporter)
-        context = JobContext(told, lease.table, lease.job_id, operation, held, started_at)
+        context = JobContext(told, lease.table, lease.job_id, operation, held, started_at, reporter)
         try:
             settle_left_behind(told, lease.table)
             outcome = work(context)
@@ -70,16 +71,13 @@ def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool
             outcome = _cancelled(context, stop)
         except NeveError as error:
             _end(context, error)
-            _tell(context, JobState.FAILED, error.message)
+            reporter.tell(JobState.FAILED, error.message)
             raise
         if log:
             outcome = record_in_log(world, outcome)
         world.store.finish(held.lease, outcome)
-        _tell(context, JobState(_FINAL.get(outcome.status, "succeeded")), outcome.reason)
+        reporter.tell(outcome.status.job_state, outcome.reason)
     return outcome
-
-
-_FINAL = {Status.FAILED: "failed", Status.UNKNOWN: "unknown", Status.CANCELLED: "cancelled"}
 
 
 def _end(context: JobContext, error: NeveError) -> None:
@@ -112,12 +110,3 @@ def record_in_log(world: World, outcome: Outcome) -> Outcome:
             outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"
         )
     return outcome
-
-
-def _tell(context: JobContext, state: JobState, message: str = "") -> None:
-    seconds = (context.world.clock() - context.started_at).total_seconds()
-    event = JobEvent(
-        context.job_id, context.table, context.operation, state, message, seconds=seconds
-    )
-    with suppress(StoreError):
-        context.world.events(event)

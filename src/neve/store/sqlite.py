@@ -10,20 +10,13 @@ from functools import lru_cache
 from neve.documents import from_text, to_text
 from neve.model.errors import InputError, LeaseLost, TableBusy
 from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, Trigger
-from neve.model.outcome import Outcome, Status
+from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
 from neve.store.database import Database, moment, table_of
 from neve.store.quarantine import SqliteQuarantine
 
-FINAL_STATES = {
-    Status.SUCCEEDED: JobState.SUCCEEDED,
-    Status.NOTHING_TO_DO: JobState.SUCCEEDED,
-    Status.FAILED: JobState.FAILED,
-    Status.UNKNOWN: JobState.UNKNOWN,
-    Status.CANCELLED: JobState.CANCELLED,
-}
 CANCELLED_BEFORE = "It was cancelled before it began."
 
 
@@ -89,7 +82,7 @@ class SqliteStore(Database):
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         self._fenced(
-            sql.FINISH, lease, (FINAL_STATES[outcome.status], outcome.reason, to_text(outcome))
+            sql.FINISH, lease, (outcome.status.job_state, outcome.reason, to_text(outcome))
         )
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
@@ -124,7 +117,7 @@ class SqliteStore(Database):
                         o.job_id,
                         str(o.table),
                         o.operation,
-                        FINAL_STATES[o.status],
+                        o.status.job_state,
                         o.reason,
                         to_text(o),
                     )

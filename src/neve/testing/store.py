@@ -10,16 +10,10 @@ from datetime import datetime, timedelta
 from neve.documents import to_text
 from neve.model.errors import InputError, LeaseLost, TableBusy
 from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState
-from neve.model.outcome import Outcome, Status
+from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.quarantine import MemoryQuarantine
-
-FINAL = {
-    Status.FAILED: JobState.FAILED,
-    Status.UNKNOWN: JobState.UNKNOWN,
-    Status.CANCELLED: JobState.CANCELLED,
-}
 
 
 class MemoryStore:
@@ -107,7 +101,7 @@ class MemoryStore:
         self._change(lease.job_id, state, reason)
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
-        self.end(lease, FINAL.get(outcome.status, JobState.SUCCEEDED), outcome.reason)
+        self.end(lease, outcome.status.job_state, outcome.reason)
         self._jobs[lease.job_id] = replace(self._jobs[lease.job_id], outcome=to_text(outcome))
         self._outcomes.append(outcome)
 
@@ -147,7 +141,7 @@ class MemoryStore:
         now = self._clock()
         for outcome in outcomes:
             if outcome.job_id not in self._jobs:
-                state = FINAL.get(outcome.status, JobState.SUCCEEDED)
+                state = outcome.status.job_state
                 job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
                 text = to_text(outcome)
                 self._jobs[outcome.job_id] = replace(job, reason=outcome.reason, outcome=text)
