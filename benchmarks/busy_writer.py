@@ -26,7 +26,7 @@ from mor_writer import PARTITIONS
 from neve.app import build_app
 from neve.model.errors import NeveError
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import SparkEngine
@@ -54,7 +54,7 @@ def by_neve(session: SparkSession, catalogs: dict[str, dict[str, str]], folder: 
     def compact(table: str) -> str:
         ref = app.catalogs.parse(table)
         try:
-            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=Policy())
+            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=CompactionPolicy())
         except NeveError:
             return REFUSED
         if outcome.status is Status.NOTHING_TO_DO:
@@ -144,7 +144,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
             "warehouse": (folder / "warehouse").as_uri(),
         }
     }
-    session = build_session(catalogs, master="local[2]", conf={}, say=lambda _: None)
+    session = build_session(catalogs, master="local[2]", conf={}, reporter=lambda _: None)
     session.sparkContext.setLogLevel("OFF")
     session.sql("CREATE NAMESPACE lake.busy")
     result: dict[str, Any] = {"seconds": arguments.seconds, "pace_s": arguments.pace}

@@ -22,7 +22,7 @@ from typing import Any
 
 from lake import BenchLake
 from neve.app import App, build_app
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings
 from neve.spark.engine import SparkEngine
@@ -50,7 +50,7 @@ class Bench:
         )
         self.app: App = build_app(settings, SilentReporter())
         self.session = build_session(
-            {"lake": self.lake.properties}, master="local[2]", conf={}, say=print
+            {"lake": self.lake.properties}, master="local[2]", conf={}, reporter=print
         )
         self.app.engine.use(SparkEngine(lambda: self.session))
 
@@ -61,10 +61,10 @@ class Bench:
     def warm(self) -> None:
         """One small compaction by each contender, so that no JVM start is measured."""
         self.lake.make_twins("warm", files=10, megabytes=5.2)
-        self.neve("warm", Policy(TARGET_BYTES))
+        self.neve("warm", CompactionPolicy(TARGET_BYTES))
         self.iceberg("warm")
 
-    def neve(self, name: str, policy: Policy) -> dict[str, Any]:
+    def neve(self, name: str, policy: CompactionPolicy) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
         splice, spliced = engine.splice, [0.0]
 
@@ -136,7 +136,9 @@ def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
     options = CASES[case]
     name = case.replace("-", "_")
     size_bytes = bench.lake.make_twins(name, **options)
-    policy = Policy(TARGET_BYTES, min_row_group_bytes=1 if case == "many-files" else 4 * 2**20)
+    policy = CompactionPolicy(
+        TARGET_BYTES, min_row_group_bytes=1 if case == "many-files" else 4 * 2**20
+    )
     cp = bench.cp(name)
     ours = bench.neve(name, policy)
     theirs = bench.iceberg(name)

@@ -45,7 +45,7 @@ def run(folder: Path, tables: int) -> dict[str, float]:
 
 
 def ask(folder: Path, tables: int, *, with_references: bool = True) -> tuple[float, int]:
-    """Seconds for sweeps of so many tables by a new process's surveyor, and shared files found."""
+    """Seconds of sweeps of this many tables by a new surveyor, and shared files found."""
     from neve.catalog.connect import Catalogs
     from neve.catalog.surveyor import CatalogSurveyor
 
@@ -57,10 +57,10 @@ def ask(folder: Path, tables: int, *, with_references: bool = True) -> tuple[flo
     listed = surveyor.tables("lake.*")
     needed = 0
     for number, table in enumerate(listed[:tables]):
-        surveyor.homes()
+        surveyor.locations()
         if with_references:
             # A file of the next table stands for one that lies below this table's location.
-            other = surveyor.home(listed[(number + 1) % len(listed)])
+            other = surveyor.location(listed[(number + 1) % len(listed)])
             shared = f"{other.location}/data/day=day-0000/00000000-{_uuid(0)}.parquet"
             paths = [f"{warehouse}/stray-{item}" for item in range(CANDIDATES - 1)]
             surveyor.needed(table, [shared, *paths])

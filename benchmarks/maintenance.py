@@ -55,7 +55,7 @@ def by_neve(config: Path, pattern: str, expected: int) -> float:
 
 def by_procedures(catalogs: dict[str, dict[str, str]], tables: list[str]) -> float:
     """Table by table in one session; its start and a first table are not counted."""
-    session = build_session(catalogs, master="local[2]", conf={}, say=lambda _: None)
+    session = build_session(catalogs, master="local[2]", conf={}, reporter=lambda _: None)
     call_procedures(session, tables[0])
     started = time.perf_counter()
     for table in tables[1:]:

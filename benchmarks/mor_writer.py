@@ -79,7 +79,7 @@ class Writer:
 def main() -> None:
     catalogs, table, rows, pace, folder = json.loads(sys.argv[1])
     session = build_session(
-        catalogs, master="local[1]", conf={"spark.driver.memory": "1g"}, say=lambda _: None
+        catalogs, master="local[1]", conf={"spark.driver.memory": "1g"}, reporter=lambda _: None
     )
     session.sparkContext.setLogLevel("OFF")
     writer, stop = Writer(session, table, rows), Path(folder) / "stop"

@@ -10,7 +10,7 @@ from neve.spark.session import build_session
 
 def main() -> None:
     catalogs, table = json.loads(sys.argv[1]), sys.argv[2]
-    session = build_session(catalogs, master="local[2]", conf={}, say=print)
+    session = build_session(catalogs, master="local[2]", conf={}, reporter=print)
     session.sql(
         "CALL lake.system.rewrite_data_files(table => :table, options => map("
         "'target-file-size-bytes', '134217728', 'min-input-files', '2'))",

@@ -28,7 +28,7 @@ def call_procedures(session: SparkSession, table: str) -> None:
 
 def main() -> None:
     catalogs, table = json.loads(sys.argv[1]), sys.argv[2]
-    session = build_session(catalogs, master="local[2]", conf={}, say=lambda _: None)
+    session = build_session(catalogs, master="local[2]", conf={}, reporter=lambda _: None)
     call_procedures(session, table)
     session.stop()
 

@@ -25,8 +25,8 @@ from neve.parquet.copy_store import splice_to_store
 from neve.parquet.footer import read_footer
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import LocalReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import LocalReader
 from report import add_options, tell
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from compaction import TARGET_BYTES
 from neve.app import App, build_app
 from neve.model.facts import PROOF_PROPERTY
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings
@@ -67,7 +67,7 @@ def connect(folder: Path) -> App:
     }
     state = {"url": f"sqlite:///{folder}/state.db"}
     app = build_app(Settings(catalogs=catalogs, state=state), SilentReporter())
-    session = build_session(catalogs, master="local[2]", conf={}, say=print)
+    session = build_session(catalogs, master="local[2]", conf={}, reporter=print)
     app.engine.use(SparkEngine(lambda: session))
     return app
 
@@ -99,7 +99,7 @@ def by_neve(app: App, name: str, target_bytes: int) -> dict[str, Any]:
     table = app.catalogs.parse(f"lake.{name}")
     with measured() as usage:
         outcome = app.maintenance.compact(
-            table, PlanRequest(), where=None, policy=Policy(target_bytes)
+            table, PlanRequest(), where=None, policy=CompactionPolicy(target_bytes)
         )
     head = app.maintenance.surveyor.survey(table).ancestry()[0]
     proof = json.loads(head.summary[PROOF_PROPERTY])

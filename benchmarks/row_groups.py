@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction import TARGET_BYTES, Bench
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from report import add_options, tell
 
 TOTAL_MB = 256
@@ -26,7 +26,7 @@ SIZES_MB = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 def run(bench: Bench, megabytes: float) -> dict[str, Any]:
     name = f"rg_{int(megabytes * 1024)}"
     bench.lake.make_twins(name, files=int(TOTAL_MB / megabytes), megabytes=megabytes)
-    copied = bench.neve(name, Policy(TARGET_BYTES, min_row_group_bytes=1))
+    copied = bench.neve(name, CompactionPolicy(TARGET_BYTES, min_row_group_bytes=1))
     encoded = bench.iceberg(name)
     return {
         "row_group_mb": megabytes,

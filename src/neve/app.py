@@ -57,10 +57,10 @@ class App:
             engine.stop()
 
 
-def build_app(settings: Settings, say: Reporter) -> App:
+def build_app(settings: Settings, reporter: Reporter) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
     store = SqliteStore(sqlite_path(settings.state.url))
-    engine = Lazy(partial(make_engine, settings.spark, catalogs, say))
+    engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
         metadata=CatalogMetadataWriter(catalogs, utc_now),
@@ -68,7 +68,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
         store=store,
         log=CatalogLog(catalogs, lambda outcomes: engine().append_log(outcomes)),
         clock=utc_now,
-        say=say,
+        reporter=reporter,
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
         policies=Policies(settings.policy_book(catalogs.default)),
@@ -76,7 +76,7 @@ def build_app(settings: Settings, say: Reporter) -> App:
     return App(settings, catalogs, store, maintenance, engine)
 
 
-def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> SparkEngine:
+def make_engine(settings: SparkSettings, catalogs: Catalogs, reporter: Reporter) -> SparkEngine:
     # Importing pyspark takes longer than a health check does.
     from neve.spark.engine import SparkEngine
     from neve.spark.session import build_session
@@ -84,12 +84,12 @@ def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> S
     properties = {name: catalogs.properties(name) for name in catalogs.names}
 
     def make_session() -> SparkSession:
-        say("Starting Spark …")
+        reporter("Starting Spark …")
         return build_session(
             properties,
             master=settings.master,
             conf=settings.conf,
-            say=say,
+            reporter=reporter,
             commit_gate=settings.commit_gate,
         )
 

@@ -32,12 +32,12 @@ from neve.model.durations import parse_duration
 from neve.model.errors import ConfigError, NeveError
 from neve.model.orphans import OrphanRules, check_orphan_age
 from neve.model.policies import PolicyBook, PolicyRule
-from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, Policy
+from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, CompactionPolicy
 from neve.model.sizes import parse_size
 from neve.planning.cost import CostModel
-from neve.planning.policies import general_settings
-from neve.planning.policy_documents import read_policies
 from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
+from neve.policy.documents import read_policies
+from neve.policy.resolve import general_settings
 from neve.secrets import secrets_of
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
@@ -90,13 +90,13 @@ class CompactionSettings(Section):
     delete_file_ratio: float = 0.1
     delete_record_ratio: float = 0.1
     quiet_seconds: int = 3600
-    min_row_group_size: str | int = Policy().min_row_group_bytes
+    min_row_group_size: str | int = CompactionPolicy().min_row_group_bytes
     undo_window_days: float = Field(default=7.0, gt=0, le=3650)
 
-    def policy(self, target_file_size_bytes: int | None = None) -> Policy:
+    def policy(self, target_file_size_bytes: int | None = None) -> CompactionPolicy:
         """These settings as a policy."""
         target = target_file_size_bytes or parse_size(str(self.target_file_size))
-        return Policy(
+        return CompactionPolicy(
             target_file_size_bytes=target,
             min_file_size_ratio=self.min_file_size_ratio,
             min_input_files=self.min_input_files,

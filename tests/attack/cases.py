@@ -33,7 +33,7 @@ def cases(
 ) -> list[Any]:
     """Operation, what happens, number of the point.
 
-    By default `each` operation gets so many, or each `of` so many operations. Happenings are dealt
+    By default `each` operation gets this many, or each `of` this many. Happenings are dealt
     like cards, so that a sample leaves none out which it has room for.
     """
     names = sorted(operations)

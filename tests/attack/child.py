@@ -2,7 +2,7 @@
 
     python -m tests.attack.child VICTIM POINT SECONDS WORD …
 
-The file that ATTACK_REACHED names is written before the kill, which comes so many seconds after
+The file that ATTACK_REACHED names is written before the kill, which comes this many seconds after
 the point. Where ATTACK_BORROW is set, Spark's JVM is the one behind PYSPARK_GATEWAY_PORT.
 """
 
@@ -37,8 +37,8 @@ def main(victim: str, point: str, seconds: float, words: list[str]) -> None:
 
     points = Points(point, threading.Timer(seconds, kill).start if seconds else kill)
 
-    def build(settings: Any, say: Any) -> Any:
-        app = build_app(settings, say)
+    def build(settings: Any, reporter: Any) -> Any:
+        app = build_app(settings, reporter)
         if "ATTACK_BORROW" in os.environ:
             app.engine.use(BorrowedEngine(borrowed_session()))
         return watch(app, points)

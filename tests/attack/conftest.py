@@ -41,7 +41,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attack]:
                 patch.delenv(name)
         patch.setenv("PYICEBERG_HOME", str(tmp_path_factory.mktemp("home")))
         session = build_session(
-            {"lake": properties}, master="local[2]", conf=TEST_SIZED, say=SilentReporter()
+            {"lake": properties}, master="local[2]", conf=TEST_SIZED, reporter=SilentReporter()
         )
         session.sql("CREATE NAMESPACE lake.db")
         # Writers and readers are strangers: they have catalogs of their own.

@@ -25,7 +25,7 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
@@ -86,7 +86,7 @@ def catalogs(lake_folder: Path) -> dict[str, dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def spark(catalogs: dict[str, dict[str, str]]) -> Iterator[SparkSession]:
-    session = build_session(catalogs, master="local[2]", conf=TEST_SIZED, say=SilentReporter())
+    session = build_session(catalogs, master="local[2]", conf=TEST_SIZED, reporter=SilentReporter())
     yield session
     session.stop()
 
@@ -204,7 +204,7 @@ class Lake:
         *,
         by: tuple[str, ...] = (),
         where: str | None = None,
-        policy: Policy | None = None,
+        policy: CompactionPolicy | None = None,
     ) -> Plan:
         maintenance = self.app.maintenance
         request = PlanRequest(strategy, by)

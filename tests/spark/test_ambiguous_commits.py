@@ -20,7 +20,7 @@ from neve.app import App, build_app
 from neve.model.errors import TableUnreadable
 from neve.model.facts import JOB_ID_PROPERTY
 from neve.model.outcome import Outcome, Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
 from neve.planning.planner import PlanRequest
@@ -155,7 +155,7 @@ def house(make_house: Callable[[str], House]) -> House:
     return make_house(GATED)
 
 
-def compact(house: House, policy: Policy) -> Outcome:
+def compact(house: House, policy: CompactionPolicy) -> Outcome:
     maintenance = house.app.maintenance
     plan = maintenance.plan(house.table, PlanRequest(), where=None, policy=policy)
     return apply_plan(maintenance, plan, log=False)
@@ -168,8 +168,8 @@ def tidy_manifests(house: House) -> Outcome:
 
 #: Commits of Neve's own, and of the actions of Iceberg that it starts.
 WORK: dict[str, Callable[[House], Outcome]] = {
-    "copy": partial(compact, policy=Policy(min_row_group_bytes=1)),
-    "rewrite_data_files": partial(compact, policy=Policy()),
+    "copy": partial(compact, policy=CompactionPolicy(min_row_group_bytes=1)),
+    "rewrite_data_files": partial(compact, policy=CompactionPolicy()),
     "rewrite_manifests": tidy_manifests,
 }
 #: Answers to a commit: status, Retry-After, and the code in the body.

@@ -136,7 +136,7 @@ def test_a_plan_for_a_table_that_was_made_anew_is_refused(lake):
     lake.create()
     lake.fill(table)
 
-    with pytest.raises(PlanStale, match="was dropped and made anew"):
+    with pytest.raises(PlanStale, match="was dropped and made again"):
         lake.app.maintenance.apply(plan)
 
     assert len(lake.paths(table)) == 3

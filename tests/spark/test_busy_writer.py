@@ -8,7 +8,7 @@ import pytest
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
@@ -69,7 +69,7 @@ def busy(lake, monkeypatch):
         lake.app.engine.use(engine)
         monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
         asked = PlanRequest(**{"engine": Engine.SPARK, **request})
-        outcome = lake.app.maintenance.compact(table, asked, where=None, policy=Policy())
+        outcome = lake.app.maintenance.compact(table, asked, where=None, policy=CompactionPolicy())
         return table, outcome, seen[0]
 
     return run
@@ -138,7 +138,7 @@ def test_the_innocent_are_committed_and_the_guilty_planned_again(lake, busy, pha
     # As one reads the log: first the other group, then the one that the writer had touched.
     assert [s.summary["deleted-data-files"] for s in reversed(ours)] == ["6", "6"]
     assert [s.summary["total-data-files"] for s in ours] == ["2", "7"]
-    assert len(lake.app.store.leftovers(table)) == 1
+    assert len(lake.app.store.uncommitted_files(table)) == 1
     assert lake.rows(table) == rows
 
 
@@ -209,7 +209,9 @@ def test_only_files_that_were_planned_are_taken(lake):
     for size in (200, 300, 3000):
         lake.fill(table, "id", "sha2(cast(id AS string), 256) kind", rows=size, files=1)
     sizes = sorted(file.size_bytes for file in lake.facts(table).data_files)
-    policy = Policy(target_file_size_bytes=sizes[0] + sizes[1] + 100, min_file_size_ratio=1.0)
+    policy = CompactionPolicy(
+        target_file_size_bytes=sizes[0] + sizes[1] + 100, min_file_size_ratio=1.0
+    )
     before, rows = lake.facts(table), lake.rows(table)
     plan = lake.app.maintenance.plan(
         table, PlanRequest(engine=Engine.SPARK), where=None, policy=policy

@@ -1,11 +1,11 @@
-"""Compaction on Spark: fewer files, the same rows, and partitions without trouble left alone."""
+"""Compaction on Spark: fewer files, the same rows, and partitions without problem left alone."""
 
 from __future__ import annotations
 
 import pytest
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 
 #: Partitioning by column `v`, its type, and its value in partition `k`, which is 0, 1 or 2.
 SHAPES = {
@@ -153,7 +153,7 @@ def test_large_files_are_neither_split_nor_touched(lake):
     lake.fill(table, start=500)
     large = max(lake.facts(table).data_files, key=lambda file: file.size_bytes)
 
-    outcome = lake.compact(table, policy=Policy(target_file_size_bytes=10_000))
+    outcome = lake.compact(table, policy=CompactionPolicy(target_file_size_bytes=10_000))
 
     assert large.size_bytes > 10_000
     assert outcome.reason == "3 files became 1."

@@ -6,7 +6,7 @@ import pytest
 
 from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 
 #: Strategy, its columns, and the reason of the plan that follows.
 RUNS = [
@@ -17,7 +17,7 @@ RUNS = [
     (Strategy.SORT, ("id",), NothingToDo.ALREADY_SORTED),
     (Strategy.ZORDER, ("id", "x"), NothingToDo.ALREADY_SORTED),
 ]
-QUIET_AT_ONCE = Policy(quiet_seconds=0)
+QUIET_AT_ONCE = CompactionPolicy(quiet_seconds=0)
 
 
 def ill_table(lake, version):
@@ -67,7 +67,7 @@ def test_applying_an_empty_plan_commits_nothing(lake):
 def test_outputs_below_the_target_are_not_planned_again(lake):
     table = lake.create()
     lake.fill(table, "id", "sha2(string(id), 512) AS kind", files=8, rows=800)
-    policy = Policy(target_file_size_bytes=30_000)
+    policy = CompactionPolicy(target_file_size_bytes=30_000)
 
     outcome = lake.compact(table, Strategy.SMALL_FILES, policy=policy)
 
@@ -81,7 +81,7 @@ def test_time_series_waits_until_a_partition_is_quiet(lake):
     table = lake.create()
     lake.fill(table)
 
-    plan = lake.plan(table, Strategy.TIME_SERIES, policy=Policy(quiet_seconds=3600))
+    plan = lake.plan(table, Strategy.TIME_SERIES, policy=CompactionPolicy(quiet_seconds=3600))
 
     assert plan.is_empty
     assert plan.reasons[0].code is NothingToDo.TOO_YOUNG

@@ -8,10 +8,10 @@ import pytest
 from tests.spark.test_compaction import SHAPES
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 
 #: Test files are tiny, so any row group is worth keeping here.
-COPY = Policy(min_row_group_bytes=1)
+COPY = CompactionPolicy(min_row_group_bytes=1)
 ALL_TYPES = {
     "b": "id % 2 = 0",
     "i": "cast(id AS int)",
@@ -204,7 +204,7 @@ def test_a_concurrent_delete_wins_and_the_other_groups_commit(lake):
     left = lake.rows(table)
     assert sum((before - left).values()) == 1
     assert all("id=3," in row for row in before - left)
-    assert len(lake.app.store.leftovers(table)) == 1
+    assert len(lake.app.store.uncommitted_files(table)) == 1
 
 
 def test_an_equality_delete_during_the_copy_is_not_lost(lake):

@@ -8,7 +8,7 @@ import pytest
 
 from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 
 MERGE_ON_READ = {
     "write.delete.mode": "merge-on-read",
@@ -190,7 +190,7 @@ def test_deletes_below_the_threshold_are_left_alone(lake):
     lake.fill(table)
     lake.sql(f"DELETE FROM {table} WHERE id = 0")
 
-    policy = Policy(delete_file_ratio=0.5, delete_record_ratio=0.5)
+    policy = CompactionPolicy(delete_file_ratio=0.5, delete_record_ratio=0.5)
     plan = lake.plan(table, Strategy.DELETE_FILES, policy=policy)
 
     assert plan.is_empty

@@ -8,10 +8,10 @@ import pytest
 from tests.doubtful_files import COLUMNS, QUESTIONS, in_files, write
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.spark.rewrite.commit import _java_files
 
-COPY = Policy(min_row_group_bytes=1, min_input_files=2)
+COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.spark.tables import iceberg
 
-COPY = Policy(min_row_group_bytes=1)
+COPY = CompactionPolicy(min_row_group_bytes=1)
 #: Names and field ids of two columns; the table has `id` (1) and `kind` (2).
 RENAMED = {"kind": (1, pa.int64()), "id": (2, pa.string())}
 UNKNOWN = {"id": (1, pa.int64()), "kind": (77, pa.string())}
@@ -51,7 +51,7 @@ def table(lake):
     return made
 
 
-@pytest.mark.parametrize("policy", [Policy(), COPY], ids=["spark", "copy"])
+@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["spark", "copy"])
 def test_columns_of_other_names_are_read_and_compacted_by_their_ids(lake, table, policy):
     append_file(lake, table, RENAMED, (10, "ten"), (11, "eleven"))
     expected = [(0, "k0"), (1, "k1"), (10, "ten"), (11, "eleven")]
@@ -77,7 +77,7 @@ def test_files_that_agree_on_other_names_are_copied(lake):
     assert rows(lake, table) == [(10, "ten"), (11, "eleven")]
 
 
-@pytest.mark.parametrize("policy", [Policy(), COPY], ids=["spark", "copy"])
+@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["spark", "copy"])
 def test_a_column_of_an_unknown_id_is_null_before_and_after(lake, table, policy):
     append_file(lake, table, UNKNOWN, (10, "unseen"), (11, "unseen"))
     expected = [(0, "k0"), (1, "k1"), (10, None), (11, None)]

@@ -10,8 +10,8 @@ import pytest
 from neve.model.maintenance import ReportStatus
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
-from neve.planning.policy_keys import KEYS, read_value
-from neve.service.fleet import FleetRequest, maintain_tables
+from neve.policy.keys import KEYS, read_value
+from neve.service.maintain_tables import FleetRequest, maintain_tables
 from neve.service.policies import Policies
 from neve.spark.tables import spark_name
 
@@ -35,13 +35,13 @@ def maintain(lake):
 
     def run(*tables, overrides=EVERYTHING, days=0, **options):
         rule = PolicyRule("test", values={k: read_value(k, v) for k, v in overrides.items()})
-        world = replace(
+        services = replace(
             lake.app.maintenance,
             clock=lambda: lake.app.maintenance.clock() + days_of(days),
             policies=Policies(PolicyBook((replace(rule, operations=named(overrides)),))),
         )
         return maintain_tables(
-            world,
+            services,
             list(tables),
             FleetRequest(parallel_tables=2, **options),
         )

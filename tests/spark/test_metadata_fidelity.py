@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.spark.tables import actions, iceberg, spark_name
 
@@ -89,7 +89,7 @@ def test_changes_are_those_of_icebergs_own_builder_and_nothing_else(lake, versio
     head = ids[-1]
     last = {"head": head}
     changes = [
-        {**last, "tags": (WantedTag("kept", ids[0], 10**12),)},
+        {**last, "tags": (TagToSet("kept", ids[0], 10**12),)},
         {**last, "set_main": ids[0]},
         {"head": ids[0], "set_main": head},
         {**last, "drop_refs": ("kept",)},

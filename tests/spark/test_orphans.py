@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neve.model.errors import ExecutionError, JobRefused, TableUnreadable
-from neve.model.orphans import Keep, Listing, OrphanRules, QuarantineState
+from neve.model.orphans import KeptReason, Listing, OrphanRules, QuarantineState
 from neve.model.outcome import Status
 from neve.service.orphans import change_orphans, find_orphans, restore_orphans, sweep_orphans
 from neve.spark.tables import iceberg, spark_name
@@ -100,24 +100,29 @@ def swept(lake):
 
 
 def test_exactly_the_orphans_are_found_quarantined_and_deleted(lake, swept):
-    world, folder = lake.app.maintenance, folder_of(lake, swept)
+    services, folder = lake.app.maintenance, folder_of(lake, swept)
     expected = {"old.parquet", "c%20d.parquet", "old-m0.avro"}
     before = {path for path in folder.rglob("*") if not path.is_dir()}
 
-    report = find_orphans(world, swept, RULES)
+    report = find_orphans(services, swept, RULES)
     assert names(report.orphans) == expected
     assert report.is_first
     kept = {why: total.files for why, total in report.kept.items()}
-    assert kept[Keep.TOO_YOUNG] == kept[Keep.NOT_A_FILE] == kept[Keep.UNKNOWN_TIME] == 1
-    assert kept[Keep.AMBIGUOUS] == 2
-    assert kept[Keep.HIDDEN] >= 1
+    assert (
+        kept[KeptReason.TOO_YOUNG]
+        == kept[KeptReason.NOT_A_FILE]
+        == kept[KeptReason.UNKNOWN_TIME]
+        == 1
+    )
+    assert kept[KeptReason.AMBIGUOUS] == 2
+    assert kept[KeptReason.HIDDEN] >= 1
     assert sum(kept.values()) + 3 == report.listed.files == len(before)
 
-    marked = change_orphans(world, swept, RULES, quarantine=True).outcome
+    marked = change_orphans(services, swept, RULES, quarantine=True).outcome
     assert marked.figures_after["quarantined_files"] == 3
     assert {path for path in folder.rglob("*") if not path.is_dir()} == before
 
-    purged = change_orphans(world, swept, RULES, purge=True).outcome
+    purged = change_orphans(services, swept, RULES, purge=True).outcome
     assert (purged.status, purged.figures_after["purged_files"]) == (Status.SUCCEEDED, 3)
     after = {path for path in folder.rglob("*") if not path.is_dir()}
     assert {path.name for path in before - after} == expected
@@ -137,7 +142,7 @@ def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
         return lake.app.spark.sweep(swept, listing, lambda: reachable, watched, SilentReporter())
 
     few = sweep()
-    monkeypatch.setattr("neve.spark.listing.distribute.FEW_FILES", -1)
+    monkeypatch.setattr("neve.spark.list_files.FEW_FILES", -1)
     assert sweep() == few
     assert names(few.candidates) == {"c%20d.parquet", "old-m0.avro"}
     assert few.elsewhere == (f"file:{folder}/data/old.parquet",)
@@ -148,18 +153,18 @@ def test_a_sweep_looks_first_then_marks_then_deletes_and_then_rests(lake):
     lake.fill(table, files=2)
     folder = folder_of(lake, table)
     orphan = plant(folder / "data" / "old.parquet")
-    world = lake.app.maintenance
-    first = sweep_orphans(world, table, RULES, log=False)
+    services = lake.app.maintenance
+    first = sweep_orphans(services, table, RULES, log=False)
     assert (first.status, first.figures_after["quarantined_files"]) == (Status.NOTHING_TO_DO, 0)
-    marked = sweep_orphans(world, table, RULES, log=False)
+    marked = sweep_orphans(services, table, RULES, log=False)
     assert marked.figures_after["quarantined_files"] == 1
     assert orphan.exists()
-    waiting = sweep_orphans(world, table, replace(RULES, purge_delay_seconds=3600), log=False)
+    waiting = sweep_orphans(services, table, replace(RULES, purge_delay_seconds=3600), log=False)
     assert waiting.status is Status.NOTHING_TO_DO
-    deleted = sweep_orphans(world, table, RULES, log=True)
+    deleted = sweep_orphans(services, table, RULES, log=True)
     assert deleted.figures_after["purged_files"] == 1
     assert not orphan.exists()
-    assert sweep_orphans(world, table, RULES, log=False).status is Status.NOTHING_TO_DO
+    assert sweep_orphans(services, table, RULES, log=False).status is Status.NOTHING_TO_DO
     log = lake.sql(f"SELECT operation FROM {spark_name(table.sibling('_maintenance_log'))}")
     assert [row[0] for row in log.collect()] == ["remove_orphan_files"]
 
@@ -170,26 +175,26 @@ def test_what_was_restored_or_became_reachable_is_not_deleted(lake):
     folder = folder_of(lake, table)
     restored, adopted = plant(folder / "data" / "restored"), plant(folder / "data" / "adopted")
     changed = plant(folder / "data" / "changed")
-    world = lake.app.maintenance
-    find_orphans(world, table, RULES)
-    change_orphans(world, table, RULES, quarantine=True, log=False)
-    restore_orphans(world, table, [f"file:{restored}"])
+    services = lake.app.maintenance
+    find_orphans(services, table, RULES)
+    change_orphans(services, table, RULES, quarantine=True, log=False)
+    restore_orphans(services, table, [f"file:{restored}"])
     plant(changed, text="something else")
     adopt(lake, table, f"file:{adopted}")
 
-    outcome = change_orphans(world, table, RULES, purge=True, log=False).outcome
+    outcome = change_orphans(services, table, RULES, purge=True, log=False).outcome
     assert outcome.figures_after["purged_files"] == 0
     assert outcome.figures_after["released_files"] == 2
     assert restored.exists()
     assert adopted.exists()
     assert changed.exists()
-    home = world.surveyor.home(table)
-    released = world.store.quarantine.entries(home.table_uuid, [QuarantineState.RELEASED])
+    home = services.surveyor.location(table)
+    released = services.store.quarantine.entries(home.table_uuid, [QuarantineState.RELEASED])
     assert {Path(e.orphan.path).name: e.state_reason for e in released} == {
         "adopted": "It is reachable now.",
         "changed": "It has changed since it was marked.",
     }
-    assert names(find_orphans(world, table, RULES).orphans) == {"changed"}
+    assert names(find_orphans(services, table, RULES).orphans) == {"changed"}
 
 
 def test_files_are_listed_before_metadata_is_read(lake):
@@ -215,11 +220,11 @@ def test_a_path_that_is_reachable_under_another_authority_stops_everything(lake)
     lake.fill(table, files=1)
     folder = folder_of(lake, table)
     plant(folder / "data" / "old.parquet")
-    world = lake.app.maintenance
-    assert names(find_orphans(world, table, RULES).orphans) == {"old.parquet"}
+    services = lake.app.maintenance
+    assert names(find_orphans(services, table, RULES).orphans) == {"old.parquet"}
     adopt(lake, table, f"file://elsewhere{folder}/data/old.parquet")
     with pytest.raises(JobRefused, match="file://elsewhere"):
-        sweep_orphans(world, table, RULES)
+        sweep_orphans(services, table, RULES)
 
 
 def test_a_missing_manifest_stops_everything(lake):
@@ -227,12 +232,12 @@ def test_a_missing_manifest_stops_everything(lake):
     lake.fill(table, files=1)
     folder = folder_of(lake, table)
     plant(folder / "data" / "old.parquet")
-    world = lake.app.maintenance
-    find_orphans(world, table, RULES)
+    services = lake.app.maintenance
+    find_orphans(services, table, RULES)
     for manifest in (folder / "metadata").glob("*-m0.avro"):
         manifest.unlink()
     with pytest.raises(TableUnreadable):
-        sweep_orphans(world, table, RULES)
+        sweep_orphans(services, table, RULES)
     assert (folder / "data" / "old.parquet").exists()
     with pytest.raises(ExecutionError):
         lake.app.spark.unreachable(table, [f"file:{folder}/data/old.parquet"])
@@ -245,7 +250,7 @@ def test_a_folder_that_cannot_be_read_is_the_tables_own_trouble(lake, monkeypatc
     def forbidden(path):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("neve.spark.listing.local.os.scandir", forbidden)
+    monkeypatch.setattr("neve.storage.listing.local.os.scandir", forbidden)
 
     with pytest.raises(ExecutionError, match=r"Listing files of table .* Permission denied"):
         find_orphans(lake.app.maintenance, table, RULES)

@@ -9,8 +9,8 @@ import pytest
 from neve.parquet.copy_local import splice_local
 from neve.parquet.footer import Footer, read_footer
 from neve.parquet.indexes import load_source
-from neve.parquet.readers import LocalReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import LocalReader
 
 ROWS = 5_000
 COLUMNS = [

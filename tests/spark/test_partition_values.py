@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 
-COPY = Policy(min_row_group_bytes=1)
-SPARK = Policy()
+COPY = CompactionPolicy(min_row_group_bytes=1)
+SPARK = CompactionPolicy()
 VALUES = ("'-0.0'", "'0.0'", "'NaN'", "'Infinity'", "'-Infinity'", "null", "'1.5'")
 ENGINES = {"copy": COPY, "spark": SPARK}
 

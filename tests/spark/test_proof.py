@@ -90,7 +90,7 @@ def test_rows_that_the_writer_lost_are_never_committed(lake):
     assert outcome.status is Status.FAILED
     assert outcome.reason.endswith("has 15 live rows, and its rewritten files 14.")
     assert lake.facts(table).snapshots == before.snapshots
-    assert len(lake.app.store.leftovers(table)) == 2
+    assert len(lake.app.store.uncommitted_files(table)) == 2
 
 
 def test_rows_in_the_wrong_partition_are_found(lake):

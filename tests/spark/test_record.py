@@ -9,7 +9,7 @@ import pytest
 from neve.documents import to_text
 from neve.model.job import JobState
 from neve.model.outcome import Proof, Status
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 
 LOG_COLUMNS = [
     ("table_name", "string"),
@@ -40,7 +40,9 @@ def log_of(lake):
 def test_the_snapshot_says_who_made_it_and_how(lake, strategy, by, layout):
     table = lake.create()
     lake.fill(table)
-    plan = lake.plan(table, strategy, by=by, policy=Policy(target_file_size_bytes=1_000_000))
+    plan = lake.plan(
+        table, strategy, by=by, policy=CompactionPolicy(target_file_size_bytes=1_000_000)
+    )
 
     outcome = lake.app.maintenance.apply(plan)
 
@@ -69,7 +71,7 @@ def test_the_epoch_grows_with_each_run(lake):
 def test_the_snapshot_before_is_tagged_for_the_undo_window(lake):
     table = lake.create()
     lake.fill(table)
-    policy = Policy(undo_window_seconds=9 * 86400)
+    policy = CompactionPolicy(undo_window_seconds=9 * 86400)
 
     outcome = lake.compact(table, policy=policy)
 

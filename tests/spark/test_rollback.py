@@ -143,16 +143,16 @@ def test_an_append_that_spark_was_told_is_committed_stays(lake, version):
     lake.fill(table)
     job_id = lake.compact(table).job_id
     refs = lake.facts(table).refs
-    world = lake.app.maintenance
+    services = lake.app.maintenance
 
     class Busy:
         def commit(self, change):
             lake.fill(table, start=30)
-            world.metadata.commit(change)
+            services.metadata.commit(change)
 
     with pytest.raises(CommitConflict) as conflict:
         roll_back(
-            replace(world, metadata=Busy()),
+            replace(services, metadata=Busy()),
             table,
             RollbackTarget(job_id=job_id),
             undo_window_seconds=DAY,
@@ -176,7 +176,7 @@ def test_going_back_does_not_start_spark(lake):
     def engine():
         raise AssertionError("Spark was started")
 
-    world = replace(lake.app.maintenance, make_engine=engine)
-    roll_back(world, table, RollbackTarget(snapshot_id=first), undo_window_seconds=DAY)
+    services = replace(lake.app.maintenance, make_engine=engine)
+    roll_back(services, table, RollbackTarget(snapshot_id=first), undo_window_seconds=DAY)
 
     assert lake.facts(table).snapshot_id == first

@@ -14,7 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from neve.app import build_app
 from neve.model.errors import JobRefused
 from neve.model.expiry import ExpiryRules
-from neve.model.orphans import Keep, OrphanRules
+from neve.model.orphans import KeptReason, OrphanRules
 from neve.model.outcome import Status
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.operate import plan_operation, run_operation
@@ -40,7 +40,7 @@ def second(tmp_path):
 
 
 @pytest.fixture
-def world(app, second):
+def services(app, second):
     """The service with both catalogs, thirty days from now for expiry."""
     catalogs = {**app.settings.catalogs, "second": dict(second.properties)}
     both = build_app(app.settings.model_copy(update={"catalogs": catalogs}), SilentReporter())
@@ -49,9 +49,9 @@ def world(app, second):
 
 
 @pytest.fixture
-def later(world):
+def later(services):
     then = datetime.now(tz=UTC) + timedelta(days=30)
-    return replace(world, clock=lambda: then)
+    return replace(services, clock=lambda: then)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_the_second_opinion_knows_a_file_by_every_name(lake, way):
 
 
 def test_files_below_a_table_that_others_have_taken_over_survive_a_sweep(
-    lake, world, second, own_catalog, tmp_path
+    lake, services, second, own_catalog, tmp_path
 ):
     """A landing folder below the table: tables elsewhere name files in it, by links too."""
     table = lake.create()
@@ -233,15 +233,15 @@ def test_files_below_a_table_that_others_have_taken_over_survive_a_sweep(
     far = second.create_table("db.far", schema)
     far.add_files([f"file://{landing}//far.parquet"])
 
-    report = find_orphans(world, table, RULES)
+    report = find_orphans(services, table, RULES)
     assert [Path(orphan.path).name for orphan in report.orphans] == ["nobodys.parquet"]
-    assert report.kept[Keep.REFERENCED].files == 3
+    assert report.kept[KeptReason.REFERENCED].files == 3
     assert [str(other) for other in report.referenced_by] == [
         f"lake.{namespace}.near",
         "second.db.far",
     ]
-    change_orphans(world, table, RULES, quarantine=True, log=False)
-    purged = change_orphans(world, table, RULES, purge=True, log=False).outcome
+    change_orphans(services, table, RULES, quarantine=True, log=False)
+    purged = change_orphans(services, table, RULES, purge=True, log=False).outcome
 
     assert purged.figures_after["purged_files"] == 1
     assert sorted(path.name for path in landing.iterdir()) == [
@@ -252,7 +252,7 @@ def test_files_below_a_table_that_others_have_taken_over_survive_a_sweep(
     assert (read(catalog, f"{namespace}.near"), read(second, "db.far")) == (10, 5)
 
 
-def test_a_file_that_another_table_takes_over_while_it_waits_is_released(lake, world, second):
+def test_a_file_that_another_table_takes_over_while_it_waits_is_released(lake, services, second):
     table = lake.create()
     lake.fill(table, files=2, rows=4)
     source = lake.create(name="source")
@@ -261,13 +261,13 @@ def test_a_file_that_another_table_takes_over_while_it_waits_is_released(lake, w
     stray = local(lake.facts(table).location) / "data" / "stray.parquet"
     stray.write_bytes(local(landed).read_bytes())
     os.utime(stray, (time.time() - WEEK, time.time() - WEEK))
-    find_orphans(world, table, RULES)
-    marked = change_orphans(world, table, RULES, quarantine=True, log=False).outcome
+    find_orphans(services, table, RULES)
+    marked = change_orphans(services, table, RULES, quarantine=True, log=False).outcome
     assert marked.figures_after["quarantined_files"] == 1
     schema = lake.app.catalogs.load(source).schema()
     second.create_table("db.far", schema).add_files([f"file:{stray}"])
 
-    purged = change_orphans(world, table, RULES, purge=True, log=False).outcome
+    purged = change_orphans(services, table, RULES, purge=True, log=False).outcome
 
     assert (purged.figures_after["purged_files"], purged.figures_after["released_files"]) == (0, 1)
     assert read(second, "db.far") == 5

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from neve.model.facts import RefFacts
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 
 CONTENTS = {"position": 1, "deletion_vector": 1, "equality": 2}
 
@@ -119,7 +119,7 @@ def test_iceberg_rewrites_the_files_that_were_planned(lake, strategy, by):
         )
     lake.sql(f"DELETE FROM {table} WHERE id IN (0, 50001, 50003)")
     sizes = sorted(file.size_bytes for file in lake.facts(table).data_files)
-    policy = Policy(target_file_size_bytes=sizes[8], delete_file_ratio=0.0)
+    policy = CompactionPolicy(target_file_size_bytes=sizes[8], delete_file_ratio=0.0)
     plan = lake.plan(table, strategy, by=by, policy=policy)
     before, rows = lake.paths(table), lake.rows(table)
 

@@ -17,7 +17,7 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.service.ports import Reporter
@@ -85,14 +85,14 @@ def spark(
             patch.delenv(name)
         patch.setenv("PYICEBERG_HOME", str(tmp_path_factory.mktemp("home")))
         session = build_session(
-            rest_catalogs, master="local[2]", conf=TEST_SIZED, say=SilentReporter()
+            rest_catalogs, master="local[2]", conf=TEST_SIZED, reporter=SilentReporter()
         )
         yield session
         session.stop()
 
 
 def make_app(
-    spark: SparkSession, catalogs: dict[str, dict[str, str]], state: Path, say: Reporter
+    spark: SparkSession, catalogs: dict[str, dict[str, str]], state: Path, reporter: Reporter
 ) -> App:
     """The application over the shared session, with a state database of its own."""
     settings = Settings(
@@ -100,7 +100,7 @@ def make_app(
         spark=SparkSettings(master="local[2]", conf=TEST_SIZED),
         state=StateSettings(url=f"sqlite:///{state}"),
     )
-    built = build_app(settings, say)
+    built = build_app(settings, reporter)
     # The application would start a session of its own, and stop it.
     built.engine.use(BorrowedEngine(spark))
     return built
@@ -152,8 +152,8 @@ class House:
         assert self.rows("trino", table) == seen
         return seen
 
-    def app(self, say: Reporter | None = None) -> App:
-        return make_app(self.spark, self.catalogs, self.state, say or SilentReporter())
+    def app(self, reporter: Reporter | None = None) -> App:
+        return make_app(self.spark, self.catalogs, self.state, reporter or SilentReporter())
 
     def facts(self, table: str = "sales") -> TableFacts:
         return self.app().maintenance.surveyor.survey(self.ref(table))
@@ -167,11 +167,15 @@ class House:
 
     def plan(self, table: str = "sales") -> Plan:
         maintenance = self.app().maintenance
-        return maintenance.plan(self.ref(table), PlanRequest(), where=None, policy=Policy())
+        return maintenance.plan(
+            self.ref(table), PlanRequest(), where=None, policy=CompactionPolicy()
+        )
 
-    def compact(self, table: str = "sales", say: Reporter | None = None) -> Outcome:
-        maintenance = self.app(say).maintenance
-        return maintenance.compact(self.ref(table), PlanRequest(), where=None, policy=Policy())
+    def compact(self, table: str = "sales", reporter: Reporter | None = None) -> Outcome:
+        maintenance = self.app(reporter).maintenance
+        return maintenance.compact(
+            self.ref(table), PlanRequest(), where=None, policy=CompactionPolicy()
+        )
 
     def on_disk(self, path: str) -> Path:
         """Where the storage keeps an object on this machine."""

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from tests.system.engine_fixtures import CATALOG, make_app
 
 from neve.app import App, utc_now
-from neve.model.orphans import Keep, OrphanRules
+from neve.model.orphans import KeptReason, OrphanRules
 from neve.model.table import TableRef
 from neve.service.orphans import change_orphans, find_orphans
-from neve.spark.rewrite.storage import storage_of
 from neve.spark.tables import load_table, spark_name
+from neve.storage.access import storage_of
 from neve.testing.lake import SilentReporter
 
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
@@ -51,18 +51,18 @@ def test_objects_that_nothing_reaches_are_deleted_and_all_others_stay(
     for name in (*STRAYS, "data/_hidden"):
         client.put_object(Bucket=bucket, Key=f"{key}/{name}", Body=b"stray")
     # In nine days all of it is old.
-    world = replace(app.maintenance, clock=lambda: utc_now() + timedelta(days=9))
+    services = replace(app.maintenance, clock=lambda: utc_now() + timedelta(days=9))
     before = _keys(client, bucket, key)
 
-    report = find_orphans(world, table, RULES)
+    report = find_orphans(services, table, RULES)
     assert {orphan.path for orphan in report.orphans} == {
         f"{loaded.location()}/{name}" for name in STRAYS
     }
     assert all(orphan.etag for orphan in report.orphans)
-    assert report.kept[Keep.HIDDEN].files == 1
-    change_orphans(world, table, RULES, quarantine=True, log=False)
+    assert report.kept[KeptReason.HIDDEN].files == 1
+    change_orphans(services, table, RULES, quarantine=True, log=False)
     assert _keys(client, bucket, key) == before
-    outcome = change_orphans(world, table, RULES, purge=True, log=False).outcome
+    outcome = change_orphans(services, table, RULES, purge=True, log=False).outcome
 
     assert outcome.figures_after["purged_files"] == len(STRAYS)
     assert before - _keys(client, bucket, key) == {f"{key}/{name}" for name in STRAYS}

@@ -23,11 +23,11 @@ from neve.model.rewrite import LeafColumn, SpliceOrder, SpliceReport, SpliceRequ
 from neve.parquet.copy_s3 import NO_COPIES, splice_in_s3
 from neve.parquet.indexes import load_source
 from neve.parquet.remote import plan_upload
-from neve.parquet.s3 import S3Reader, S3Store
 from neve.parquet.splice import plan_splice
 from neve.spark.rewrite import task_s3
-from neve.spark.rewrite.storage import Storage, storage_of
 from neve.spark.rewrite.task import run_order
+from neve.storage.access import Storage, storage_of
+from neve.storage.s3 import S3Reader, S3Store
 
 COLUMNS = 4
 WANTED = SpliceRequirements(
@@ -97,7 +97,7 @@ class Shelf:
         return pq.read_table(self.target.removeprefix("s3://"), filesystem=store)
 
     @property
-    def leftovers(self) -> tuple[list[str], list[str]]:
+    def uncommitted_files(self) -> tuple[list[str], list[str]]:
         """Keys besides the sources, and uploads that were neither completed nor aborted."""
         listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix)
         uploads = self.client.list_multipart_uploads(Bucket=self.bucket, Prefix=self.prefix)

@@ -77,7 +77,7 @@ def test_a_part_that_vanishes_during_a_compaction_leaves_the_table_as_it_was(sal
 
     try:
         with pytest.raises(CatalogError, match="cannot be reached") as raised:
-            sales.hasty().compact(say=Saboteur(sales.stack, part))
+            sales.hasty().compact(reporter=Saboteur(sales.stack, part))
     finally:
         sales.stack.command("up", part)
 

@@ -1,4 +1,4 @@
-"""Several catalogs asked at once: one that is down or slow is its own trouble."""
+"""Several catalogs asked at once: one that is down or slow is its own problem."""
 
 from __future__ import annotations
 

@@ -44,10 +44,10 @@ class ReadableCatalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Tables of those catalogs that answered, and the trouble with each that did not."""
+    """Tables of those catalogs that answered, and the problem with each that did not."""
 
     tables: list[TableRef]
-    troubles: dict[str, NeveError] = field(default_factory=dict)
+    problems: dict[str, NeveError] = field(default_factory=dict)
     #: Catalogs that were asked.
     asked: int = 0
 
@@ -137,8 +137,8 @@ class Catalogs:
         A catalog that does not answer is an error: whoever deletes must know of every table.
         """
         found = self.find(pattern)
-        for trouble in found.troubles.values():
-            raise trouble
+        for problem in found.problems.values():
+            raise problem
         return found.tables
 
     def find(self, pattern: str = "*") -> Found:
@@ -147,14 +147,14 @@ class Catalogs:
             return Found([self.parse(pattern)])
         names = self._matching_catalogs(pattern)
         tables: dict[str, list[TableRef]] = {}
-        troubles: dict[str, NeveError] = {}
+        problems: dict[str, NeveError] = {}
         for name, answer in ask_each(names, self._list, LISTING_SECONDS).items():
             if isinstance(answer, NeveError):
-                troubles[name] = answer
+                problems[name] = answer
             else:
                 tables[name] = [t for t in answer if pattern == "*" or self.matches(t, pattern)]
         ordered = [table for name in sorted(tables) for table in tables[name]]
-        return Found(ordered, troubles, len(names))
+        return Found(ordered, problems, len(names))
 
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""

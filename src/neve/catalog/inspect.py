@@ -12,20 +12,20 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import VoidTransform
 
-from neve.catalog.careful import DAMAGE, Damaged, damage_explained, read_metadata, stored_size
+from neve.catalog.checked_avro import DAMAGE, Damaged, damage_explained, read_metadata, stored_size
 from neve.catalog.connect import Catalogs, pyiceberg_properties
 from neve.catalog.embedded import EmbeddedCatalog
 from neve.catalog.errors import first_line, table_errors
-from neve.catalog.listed import read_contents, read_list
+from neve.catalog.manifest_lists import read_contents, read_list
 from neve.catalog.metadata_files import read_history
-from neve.catalog.moments import moment
+from neve.catalog.timestamps import moment
 from neve.model.errors import CatalogError, TableNotFound
 from neve.model.facts import RefFacts
 from neve.model.integrity import (
     ManifestContents,
     ManifestLine,
     MetadataHistory,
-    MetadataTrouble,
+    MetadataProblem,
     RegisteredStatistics,
     SnapshotRecord,
     Stored,
@@ -47,10 +47,10 @@ class CatalogInspector:
         self._catalogs = catalogs
         self._opened: dict[TableRef, FileIO] = {}
 
-    def integrity(self, table: TableRef) -> TableIntegrity | MetadataTrouble:
+    def integrity(self, table: TableRef) -> TableIntegrity | MetadataProblem:
         """What the table's metadata claims, or why there is no metadata to speak of."""
         opened = self._open(table)
-        if isinstance(opened, MetadataTrouble):
+        if isinstance(opened, MetadataProblem):
             return opened
         io, metadata, location = opened
         self._opened[table] = io
@@ -58,7 +58,7 @@ class CatalogInspector:
             with damage_explained():
                 return _integrity(table, io, metadata, location)
         except Damaged as error:
-            return MetadataTrouble(table, f"Its parts contradict each other: {error}.", location)
+            return MetadataProblem(table, f"Its parts contradict each other: {error}.", location)
 
     def stored(self, table: TableRef, paths: Collection[str]) -> Mapping[str, Stored]:
         """What storage says about each path, by one request for each."""
@@ -66,21 +66,21 @@ class CatalogInspector:
         with ThreadPoolExecutor(REQUESTS_AT_ONCE, "doctor") as pool:
             return dict(zip(paths, pool.map(lambda path: _stored(io, path), paths), strict=True))
 
-    def history(self, trouble: MetadataTrouble, folder: str | None) -> MetadataHistory:
+    def history(self, problem: MetadataProblem, folder: str | None) -> MetadataHistory:
         """The metadata files that lie beside the one that cannot be used."""
-        table, catalog = trouble.table, self._catalogs.catalog(trouble.table.catalog)
+        table, catalog = problem.table, self._catalogs.catalog(problem.table.catalog)
         properties = pyiceberg_properties(self._catalogs.properties(table.catalog))
         previous = None
         if isinstance(catalog, EmbeddedCatalog):
             with table_errors(table):
                 _, previous = catalog.metadata_locations((*table.namespace, table.name))
-        return read_history(properties, trouble.location, previous, folder)
+        return read_history(properties, problem.location, previous, folder)
 
     def settings(self, table: TableRef) -> dict[str, str]:
         """The settings of the table's catalog; they may hold secrets."""
         return self._catalogs.properties(table.catalog)
 
-    def _open(self, table: TableRef) -> Opened | MetadataTrouble:
+    def _open(self, table: TableRef) -> Opened | MetadataProblem:
         catalog = self._catalogs.catalog(table.catalog)
         if isinstance(catalog, EmbeddedCatalog):
             return self._open_embedded(catalog, table)
@@ -91,12 +91,12 @@ class CatalogInspector:
         except CatalogError as error:
             # Raises, where the catalog does not answer at all.
             self._catalogs.namespaces(table.catalog)
-            return MetadataTrouble(table, error.message)
+            return MetadataProblem(table, error.message)
         except DAMAGE as error:
-            return MetadataTrouble(table, f"Its metadata cannot be read: {first_line(error)}.")
+            return MetadataProblem(table, f"Its metadata cannot be read: {first_line(error)}.")
         return loaded.io, loaded.metadata, loaded.metadata_location
 
-    def _open_embedded(self, catalog: EmbeddedCatalog, table: TableRef) -> Opened | MetadataTrouble:
+    def _open_embedded(self, catalog: EmbeddedCatalog, table: TableRef) -> Opened | MetadataProblem:
         """The catalog names the metadata file without opening it."""
         with table_errors(table):
             location, _ = catalog.metadata_locations((*table.namespace, table.name))
@@ -107,7 +107,7 @@ class CatalogInspector:
                 return io, read_metadata(io, location), location
         except Damaged as error:
             sentence = f"The current metadata file cannot be used: {error}."
-            return MetadataTrouble(table, sentence, location)
+            return MetadataProblem(table, sentence, location)
 
 
 def _stored(io: FileIO, path: str) -> Stored:
@@ -117,7 +117,7 @@ def _stored(io: FileIO, path: str) -> Stored:
     except Damaged as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return Stored()
-        return Stored(trouble=str(error))
+        return Stored(problem=str(error))
 
 
 def _integrity(
@@ -165,12 +165,12 @@ def _snapshots(io: FileIO, metadata: TableMetadata) -> tuple[SnapshotRecord, ...
 
 def _snapshot(io: FileIO, snapshot: Snapshot) -> SnapshotRecord:
     manifests: tuple[ManifestLine, ...] = ()
-    trouble = None
+    problem = None
     try:
         with damage_explained():
             manifests = read_list(io, snapshot.manifest_list)
     except Damaged as error:
-        trouble = str(error)
+        problem = str(error)
     return SnapshotRecord(
         snapshot_id=snapshot.snapshot_id,
         parent_id=snapshot.parent_snapshot_id,
@@ -179,7 +179,7 @@ def _snapshot(io: FileIO, snapshot: Snapshot) -> SnapshotRecord:
         manifest_list=snapshot.manifest_list,
         summary=dict(snapshot.summary.additional_properties) if snapshot.summary else {},
         manifests=manifests,
-        trouble=trouble,
+        problem=problem,
     )
 
 
@@ -212,4 +212,4 @@ def _contents(io: FileIO, line: ManifestLine) -> ManifestContents:
         with damage_explained():
             return read_contents(io, line)
     except Damaged as error:
-        return ManifestContents(trouble=str(error))
+        return ManifestContents(problem=str(error))

@@ -11,15 +11,15 @@ from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table.metadata import TableMetadata
 
-from neve.catalog.careful import (
+from neve.catalog.checked_avro import (
     Damaged,
     damage_explained,
     parse_metadata,
     read_text,
     stored_size,
 )
-from neve.catalog.listed import read_list
-from neve.catalog.moments import moment
+from neve.catalog.manifest_lists import read_list
+from neve.catalog.timestamps import moment
 from neve.model.integrity import MetadataFile, MetadataHistory
 
 SUFFIXES = (".metadata.json", ".metadata.json.gz")
@@ -48,13 +48,13 @@ def read_history(
     """Every metadata file of the folder, the newest opened and tried."""
     folder = (folder or (location or "").rpartition("/")[0]).rstrip("/")
     if not folder:
-        return MetadataHistory(None, trouble="the catalog does not say where its metadata lies")
+        return MetadataHistory(None, problem="the catalog does not say where its metadata lies")
     try:
         with damage_explained():
             io = load_file_io(dict(properties), folder)
             names = _list(properties, folder)
     except Damaged as error:
-        return MetadataHistory(folder, trouble=str(error))
+        return MetadataHistory(folder, problem=str(error))
     opened = [_open(io, f"{folder}/{name}") for name in names[:MAX_OPENED]]
     current = next((o for o in opened if _name(o.file.location) == _name(location or "")), None)
     said = UUID.search(current.text) if current else None
@@ -98,13 +98,13 @@ def _open(io: FileIO, location: str) -> _Opened:
             logged = tuple(entry.metadata_file for entry in metadata.metadata_log)
     except Damaged as error:
         return _Opened(
-            MetadataFile(location, trouble=str(error)), text, tuple(LOGGED.findall(text))
+            MetadataFile(location, problem=str(error)), text, tuple(LOGGED.findall(text))
         )
     try:
         with damage_explained():
             _require_manifests(io, metadata)
     except Damaged as error:
-        file = replace(file, trouble=f"its snapshot {file.snapshot_id} cannot be read: {error}")
+        file = replace(file, problem=f"its snapshot {file.snapshot_id} cannot be read: {error}")
     return _Opened(file, text, logged)
 
 

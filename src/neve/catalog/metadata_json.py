@@ -1,6 +1,6 @@
 """A metadata file with a change applied, and everything else in it left as it is.
 
-pyiceberg's model drops what it does not know when it writes metadata anew: fields of newer
+pyiceberg's model drops what it does not know when it writes metadata again: fields of newer
 versions, unknown keys. So the JSON itself is edited, by the rules of Iceberg's `TableMetadata`.
 """
 

@@ -17,16 +17,16 @@ from datetime import datetime
 from typing import TypeAlias
 
 from neve.catalog.errors import table_errors
-from neve.catalog.history import THREADS, each
-from neve.catalog.homes import WHY, Homes, Outline
+from neve.catalog.freed_files import THREADS, each
+from neve.catalog.locations import WHY, Homes, Outline
 from neve.catalog.reachable import files_of_manifest, manifests_of_list
 from neve.model.errors import TableUnreadable
 from neve.model.table import TableRef
 from neve.storage.resolved import Resolver, Sought
 
-#: Tables that changed since all were sorted together are asked one by one, up to so many.
+#: Tables that changed since all were sorted together are asked one by one, up to this many.
 MAX_APART = 32
-#: A list or manifest of one table; its path alone may be another's after a table was made anew.
+#: A list or manifest of one table; its path alone may be another's after a table was made again.
 Place = tuple[str, str]
 Keys: TypeAlias = "array[int]"
 

@@ -21,7 +21,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from neve.catalog.careful import Damaged, damage_explained, read_metadata
+from neve.catalog.checked_avro import Damaged, damage_explained, read_metadata
 from neve.model.errors import RefLost
 from neve.model.metadata_change import MAIN, MetadataChange
 
@@ -122,6 +122,6 @@ def _refs_of(io: FileIO, location: str, change: MetadataChange) -> dict[str, int
             f"Somebody committed to table {change.table} while snapshots were being removed, and "
             f"{location} cannot tell whether a branch or tag was lost: {damaged}. "
             "No file was deleted.",
-            next_step="Run the command again: it plans anew.",
+            next_step="Run the command again: it plans again.",
         ) from damaged
     return {name: ref.snapshot_id for name, ref in metadata.refs.items() if name != MAIN}

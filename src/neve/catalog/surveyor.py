@@ -8,15 +8,15 @@ from datetime import datetime
 from neve.catalog.connect import Catalogs
 from neve.catalog.details import data_locations, leaf_columns, read_details
 from neve.catalog.errors import table_errors
-from neve.catalog.history import freed_files, present_files
-from neve.catalog.homes import Homes, home_of
+from neve.catalog.freed_files import freed_files, present_files
+from neve.catalog.locations import Homes, home_of
 from neve.catalog.manifest_cache import ManifestCache
 from neve.catalog.reachable import reachable
 from neve.catalog.references import References
 from neve.catalog.survey import survey
 from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
-from neve.model.orphans import ReachableFiles, TableHome
+from neve.model.orphans import ReachableFiles, TableLocation
 from neve.model.predicate import Predicate
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
@@ -81,17 +81,19 @@ class CatalogSurveyor:
         """Every file that the table's metadata reaches now, through all snapshots."""
         return reachable(table, self._catalogs.load(table))
 
-    def home(self, table: TableRef) -> TableHome:
+    def location(self, table: TableRef) -> TableLocation:
         """Where the table lives now."""
         return home_of(table, self._catalogs.load(table))
 
-    def homes(self) -> list[TableHome]:
+    def locations(self) -> list[TableLocation]:
         """Where all tables of all catalogs live."""
         return self._homes.read(self._clock())
 
-    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
+    def other_registration(
+        self, table: TableRef, table_uuid: str, *, recheck: bool = False
+    ) -> TableRef | None:
         """Another name, in any catalog, under which the same table is registered."""
-        return self._homes.twin(table, table_uuid, self._clock(), recheck=recheck)
+        return self._homes.other_registration(table, table_uuid, self._clock(), recheck=recheck)
 
     def needed(
         self,

@@ -25,17 +25,17 @@ from neve.cli.context import (
     one_by_one,
 )
 from neve.cli.look import user_tables
-from neve.cli.moments import parse_moment
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan
+from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
 from neve.model.policy import Strategy
 from neve.model.table import TableRef
-from neve.planning.effective_policy import plan_request
-from neve.planning.policy_keys import SORT_ORDER
+from neve.policy.effective import plan_request
+from neve.policy.keys import SORT_ORDER
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.rollback import RollbackTarget, roll_back
 
@@ -44,7 +44,7 @@ WhereOption = Annotated[
 ]
 StrategyOption = Annotated[
     Strategy | None,
-    typer.Option("--strategy", help="Which trouble to cure; auto by default."),
+    typer.Option("--strategy", help="Which problem to cure; auto by default."),
 ]
 SortOption = Annotated[
     str | None, typer.Option("--sort-by", help="Columns for sort and zorder, comma-separated.")
@@ -140,29 +140,29 @@ def plan(
     with application(printer, config) as app:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
         found = matching_tables(app, patterns)
-        plans, troubles = one_by_one(
-            found.tables, lambda table: plan_of(app, table, overrides), found.troubles.values()
+        plans, problems = one_by_one(
+            found.tables, lambda table: plan_of(app, table, overrides), found.problems.values()
         )
         if out is not None:
             write_plan_file(out, plans)
     printer.result(plan_document(plans), *(render_plan(item) for item in plans))
     work = any(not item.is_empty for item in plans)
-    exit_after(printer, troubles, EXIT_WORK_FOUND if work else EXIT_OK)
+    exit_after(printer, problems, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
 def matching_tables(app: App, patterns: list[str]) -> Found:
     """Tables that any of the patterns is for, each once, and catalogs that did not answer."""
     tables: dict[TableRef, None] = {}
-    troubles: dict[str, NeveError] = {}
+    problems: dict[str, NeveError] = {}
     for pattern in patterns:
         found = user_tables(app, pattern)
         tables |= dict.fromkeys(found.tables)
-        troubles |= found.troubles
-    if not tables and not troubles:
+        problems |= found.problems
+    if not tables and not problems:
         raise InputError(
             f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
         )
-    return Found(list(tables), troubles)
+    return Found(list(tables), problems)
 
 
 def apply(
@@ -180,7 +180,7 @@ def apply(
             try:
                 outcomes.append(_apply_one(app, item))
             except NeveError as error:
-                # One table's trouble is its own: the others go on.
+                # One table's problem is its own: the others go on.
                 refused.append((item, error))
     printer.result(
         {

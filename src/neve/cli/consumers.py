@@ -13,9 +13,9 @@ from neve.cli.context import (
     TableArgument,
     application,
 )
-from neve.cli.moments import parse_moment
 from neve.cli.output import Format, Output
 from neve.cli.render_expiry import render_consumers
+from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError

@@ -53,27 +53,27 @@ def one_by_one(
     do: Callable[[TableRef], Result],
     earlier: Iterable[NeveError] = (),
 ) -> tuple[list[Result], list[NeveError]]:
-    """Do it for every table: one table's trouble is its own, and the others go on.
+    """Do it for every table: one table's problem is its own, and the others go on.
 
     Troubles that came `earlier`, such as those of catalogs, are told with those of tables.
     """
     results: list[Result] = []
-    troubles = list(earlier)
+    problems = list(earlier)
     for table in tables:
         try:
             results.append(do(table))
         except NeveError as error:
-            if len(tables) == 1 and not troubles:
+            if len(tables) == 1 and not problems:
                 raise
-            troubles.append(error)
-    return results, troubles
+            problems.append(error)
+    return results, problems
 
 
-def exit_after(output: Output, troubles: Sequence[NeveError], code: int) -> None:
+def exit_after(output: Output, problems: Sequence[NeveError], code: int) -> None:
     """End with the code, or with that of an error after saying what it was."""
-    for trouble in troubles:
-        output.complain(trouble)
-    sys.exit(EXIT_ERROR if troubles else code)
+    for problem in problems:
+        output.complain(problem)
+    sys.exit(EXIT_ERROR if problems else code)
 
 
 @contextmanager

@@ -107,28 +107,28 @@ def _tell(app: App, batches: int, events: int, event_types: tuple[str, ...]) -> 
     from neve.spark import samples
 
     started = time.perf_counter()
-    say, maintenance = app.maintenance.say, app.maintenance
+    reporter, maintenance = app.maintenance.reporter, app.maintenance
     table = TableRef(app.catalogs.default, ("demo",), "events")
     _make_room(app.catalogs.properties(table.catalog))
     session = app.spark.session
     watched = "purchase" if "purchase" in event_types else event_types[0]
     samples.create_events(session, table)
-    say(f"Writing {batches} micro-batches of {events:,} events …")
+    reporter(f"Writing {batches} micro-batches of {events:,} events …")
     for batch in range(batches):
         samples.write_batch(session, table, batch, events, event_types)
-        say.progress(batch + 1, batches)
+        reporter.progress(batch + 1, batches)
     written = samples.count_rows(session, table)
     before = file_metrics(maintenance.surveyor.survey(table))
-    say("Timing a query on many small files …")
+    reporter("Timing a query on many small files …")
     query_before = samples.time_query(session, table, watched, QUERY_RUNS)
     policy = maintenance.effective(table).compaction
     plan = maintenance.plan(table, PlanRequest(), where=None, policy=policy)
     compaction = maintenance.apply(plan)
     after = file_metrics(maintenance.surveyor.survey(table))
-    say("Timing the query again …")
+    reporter("Timing the query again …")
     query_after = samples.time_query(session, table, watched, QUERY_RUNS)
     kept = samples.count_rows(session, table)
-    say(f"Writing {LATE_BATCHES} late micro-batches …")
+    reporter(f"Writing {LATE_BATCHES} late micro-batches …")
     for batch in range(batches, batches + LATE_BATCHES):
         samples.write_batch(session, table, batch, events, event_types)
     only = f"event_type = '{watched.replace(chr(39), chr(39) * 2)}'"

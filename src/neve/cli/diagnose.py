@@ -34,7 +34,7 @@ def doctor(
         bool, typer.Option("--deep", help="Open every file of the table, on Spark.")
     ] = False,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Look at so many files of the table only.")
+        int | None, typer.Option(min=1, help="Look at this many files of the table only.")
     ] = None,
     metadata_folder: Annotated[
         str | None,
@@ -106,7 +106,7 @@ def _recovery(recovery: Recovery) -> RenderableType:
             "–" if file.snapshot_id is None else str(file.snapshot_id),
             f"{file.snapshot_at:%Y-%m-%d %H:%M:%S}" if file.snapshot_at else "–",
             "–" if file.records is None else f"{file.records:,}",
-            file.trouble or file.confirmed_by or "readable; nothing confirms its commit",
+            file.problem or file.confirmed_by or "readable; nothing confirms its commit",
         )
         for file in recovery.candidates
     ]

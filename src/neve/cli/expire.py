@@ -40,19 +40,25 @@ def expire(
     ] = None,
     keep_hourly: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many hours."),
+        typer.Option(
+            min=0, max=MAX_KEPT, help="Keep the last snapshot of each of this many hours."
+        ),
     ] = None,
     keep_daily: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many days."),
+        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of this many days."),
     ] = None,
     keep_weekly: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many weeks."),
+        typer.Option(
+            min=0, max=MAX_KEPT, help="Keep the last snapshot of each of this many weeks."
+        ),
     ] = None,
     keep_monthly: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_KEPT, help="Keep the last snapshot of each of so many months."),
+        typer.Option(
+            min=0, max=MAX_KEPT, help="Keep the last snapshot of each of this many months."
+        ),
     ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,

@@ -52,7 +52,7 @@ def jobs(
         ][:limit]
     documents = [_document(job, left.get(job.job_id), lost, now) for job in found]
     out.result(documents, lambda: _render(documents))
-    # What Spark is needed for is no trouble; a table that cannot be read is one, and is told once.
+    # What Spark is needed for is no problem; a table that cannot be read is one, and is told once.
     said = {why.message: why for why in left.values() if not isinstance(why, EngineNeeded)}
     exit_after(out, list(said.values()), EXIT_OK)
 
@@ -67,7 +67,7 @@ def _settle(app: App, pattern: str) -> dict[str, NeveError]:
     def no_engine() -> Engine:
         raise EngineNeeded("Its rows can be compared by Spark alone")
 
-    world = replace(app.maintenance, make_engine=no_engine)
+    services = replace(app.maintenance, make_engine=no_engine)
     lost = [job for job in app.store.unfinished() if _is_for(app, job.table, pattern)]
     left: dict[str, NeveError] = {}
     down: dict[str, NeveError] = {
@@ -79,7 +79,7 @@ def _settle(app: App, pattern: str) -> dict[str, NeveError]:
             # It is waited for once, and not for each of its tables.
             left |= {job.job_id: down[table.catalog] for job in lost if job.table == table}
             continue
-        for job, why in settle_left_behind(world, table):
+        for job, why in settle_left_behind(services, table):
             left[job.job_id] = why
             if isinstance(why, CatalogError) and not isinstance(
                 why, TableNotFound | TableUnreadable

@@ -30,8 +30,8 @@ def user_tables(app: App, pattern: str) -> Found:
     Catalogs that do not answer are told apart, unless there is no other one to go on with.
     """
     found = app.catalogs.find(pattern)
-    if found.troubles and found.asked == 1:
-        raise next(iter(found.troubles.values()))
+    if found.problems and found.asked == 1:
+        raise next(iter(found.problems.values()))
     if len(found.tables) == 1 or pattern.rpartition(".")[2].startswith("_"):
         return found
     return replace(found, tables=[t for t in found.tables if not t.name.startswith("_")])
@@ -46,13 +46,13 @@ def tables(
     out = Output(output)
     with application(out, config) as app:
         found = user_tables(app, pattern)
-        facts, troubles = one_by_one(
+        facts, problems = one_by_one(
             found.tables,
             lambda table: app.maintenance.surveyor.survey(table),
-            found.troubles.values(),
+            found.problems.values(),
         )
     out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
-    exit_after(out, troubles, EXIT_OK)
+    exit_after(out, problems, EXIT_OK)
 
 
 def _table_document(facts: TableFacts) -> dict[str, Any]:
@@ -79,13 +79,13 @@ def health(
     is_glob = any(character in table for character in GLOB_CHARACTERS)
     with application(out, config) as app:
         found = user_tables(app, table)
-        judged, troubles = one_by_one(found.tables, app.maintenance.health, found.troubles.values())
+        judged, problems = one_by_one(found.tables, app.maintenance.health, found.problems.values())
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
     judged.sort(key=lambda item: (item.score, item.table))
     out.result([to_document(item) for item in judged], lambda: render_healths(judged))
-    exit_after(out, troubles, EXIT_OK)
+    exit_after(out, problems, EXIT_OK)
 
 
 def history(

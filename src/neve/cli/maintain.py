@@ -25,7 +25,7 @@ from neve.cli.render import table_of
 from neve.documents import to_document
 from neve.model.errors import InputError, NeveError
 from neve.model.maintenance import TableReport
-from neve.service.fleet import FleetRequest, maintain_tables
+from neve.service.maintain_tables import FleetRequest, maintain_tables
 from neve.settings import load_settings
 
 
@@ -79,19 +79,19 @@ def maintain(
             parallel_tables=app.settings.maintain.parallel_tables,
         )
         reports = maintain_tables(app.maintenance, found.tables, request)
-    printer.result(_document(reports, found.troubles), lambda: _render(reports))
+    printer.result(_document(reports, found.problems), lambda: _render(reports))
     is_good = all(report.is_good for report in reports)
-    exit_after(printer, list(found.troubles.values()), EXIT_OK if is_good else EXIT_ERROR)
+    exit_after(printer, list(found.problems.values()), EXIT_OK if is_good else EXIT_ERROR)
 
 
-def _document(reports: Sequence[TableReport], troubles: Mapping[str, NeveError]) -> dict[str, Any]:
+def _document(reports: Sequence[TableReport], problems: Mapping[str, NeveError]) -> dict[str, Any]:
     """Every table's report, and every catalog whose tables could not be listed."""
     return {
         "engine": "spark",
         "tables": [to_document(report) for report in reports],
         "catalog_problems": [
             {"catalog": name, "problem": why.message, "next_step": why.next_step}
-            for name, why in troubles.items()
+            for name, why in problems.items()
         ],
     }
 

@@ -114,7 +114,7 @@ def _counted(cursor: Any, place: Place, errors: Errors) -> dict[str, Any]:
             files=get_file_count(cursor, place.table, **where),
         )
     except errors as error:
-        # Its own trouble: the other tables are looked at.
+        # Its own problem: the other tables are looked at.
         problem = error_sentence(error)
     return {"table": str(place), **asdict(counts), "problem": problem}
 

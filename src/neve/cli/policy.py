@@ -29,10 +29,10 @@ from neve.documents import to_document
 from neve.model.errors import InputError
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
-from neve.planning.policies import match_rule
-from neve.planning.policy_import import import_policies
 from neve.planning.schedule import due
 from neve.planning.yaml_documents import BadDocument, parse_json, parse_yaml, read_bounded
+from neve.policy.importing import import_policies
+from neve.policy.resolve import match_rule
 
 policy_app = typer.Typer(no_args_is_help=True, help="Say which policy a table has, and why.")
 
@@ -120,10 +120,10 @@ def list_policies(
     with application(out, config) as app:
         book = app.maintenance.policies.book
         listed = user_tables(app, "*") if book.rules else Found([])
-        found, troubles = one_by_one(
+        found, problems = one_by_one(
             listed.tables,
             lambda ref: (ref, table_properties(app, ref)),
-            listed.troubles.values(),
+            listed.problems.values(),
         )
         matched = {
             rule.name: [
@@ -144,7 +144,7 @@ def list_policies(
         for rule in book.rules
     ]
     out.result(documents, lambda: render_rules(documents))
-    exit_after(out, troubles, EXIT_OK)
+    exit_after(out, problems, EXIT_OK)
 
 
 @policy_app.command("import")

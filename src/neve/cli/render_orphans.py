@@ -9,21 +9,21 @@ from rich.markup import escape
 
 from neve.cli.render import table_of
 from neve.model.durations import format_duration
-from neve.model.orphans import Keep, QuarantineEntry, SweepReport
+from neve.model.orphans import KeptReason, QuarantineEntry, SweepReport
 from neve.model.sizes import format_size
 
 MAX_ROWS = 50
 WHY_KEPT = {
-    Keep.REACHABLE: "reachable from the table's metadata",
-    Keep.REACHABLE_IN_ENGINE: "reachable as Spark reads the metadata",
-    Keep.TOO_YOUNG: "too young",
-    Keep.UNKNOWN_TIME: "the store tells no usable time",
-    Keep.HIDDEN: "hidden: a name with _ or . in front",
-    Keep.NOT_A_FILE: "a link or something else that is no file",
-    Keep.OTHER_TABLE: "below another table's location",
-    Keep.REFERENCED: "reached by another table",
-    Keep.AMBIGUOUS: "a name that could be taken for another's",
-    Keep.RESTORED: "restored by a person",
+    KeptReason.REACHABLE: "reachable from the table's metadata",
+    KeptReason.REACHABLE_IN_ENGINE: "reachable as Spark reads the metadata",
+    KeptReason.TOO_YOUNG: "too young",
+    KeptReason.UNKNOWN_TIME: "the store tells no usable time",
+    KeptReason.HIDDEN: "hidden: a name with _ or . in front",
+    KeptReason.NOT_A_FILE: "a link or something else that is no file",
+    KeptReason.OTHER_TABLE: "below another table's location",
+    KeptReason.REFERENCED: "reached by another table",
+    KeptReason.AMBIGUOUS: "a name that could be taken for another's",
+    KeptReason.RESTORED: "restored by a person",
 }
 
 

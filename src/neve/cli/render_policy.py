@@ -12,9 +12,9 @@ from rich.text import Text
 
 from neve.cli.render import table_of
 from neve.model.policies import EffectivePolicy, Setting
-from neve.planning.effective_policy import DEFAULT, show_value
-from neve.planning.policy_import import ImportedPolicies
-from neve.planning.policy_keys import ENABLED, KEYS
+from neve.policy.effective import DEFAULT, show_value
+from neve.policy.importing import ImportedPolicies
+from neve.policy.keys import ENABLED, KEYS
 
 
 def render_effective(policy: EffectivePolicy, timing: Mapping[str, Any]) -> RenderableType:

@@ -116,6 +116,6 @@ def _run_all(app: App, table: TableRef, operations: Sequence[TableOperation]) ->
     for operation in operations:
         outcomes.append(run_operation(app.maintenance, table, operation))
         if not outcomes[-1].status.is_good:
-            # A table in trouble is looked at before anything more is done to it.
+            # A table in problem is looked at before anything more is done to it.
             break
     return outcomes

@@ -108,7 +108,7 @@ class ExpiredSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedTag:
+class TagToSet:
     """A tag that must point to a snapshot, with the age at which every engine drops it."""
 
     name: str
@@ -134,7 +134,7 @@ class ExpireSnapshots:
     expired: tuple[ExpiredSnapshot, ...]
     #: Those that are older than the retention and stay.
     kept: tuple[KeptSnapshot, ...]
-    tags: tuple[WantedTag, ...]
+    tags: tuple[TagToSet, ...]
     dropped_refs: tuple[DroppedRef, ...]
     time_travel: tuple[str, ...]
     notes: tuple[str, ...] = ()

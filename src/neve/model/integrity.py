@@ -1,6 +1,6 @@
 """What a table's metadata claims and what its storage holds, read for a diagnosis.
 
-Everything here is as it was found: a part that could not be read carries its trouble instead.
+Everything here is as it was found: a part that could not be read carries its problem instead.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ManifestContents:
     added_rows: int = 0
     existing_rows: int = 0
     deleted_rows: int = 0
-    trouble: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class SnapshotRecord:
     manifest_list: str
     summary: Mapping[str, str] = field(default_factory=dict)
     manifests: tuple[ManifestLine, ...] = ()
-    trouble: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class TableIntegrity:
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataTrouble:
+class MetadataProblem:
     """A table whose current metadata file cannot be had, and what is known about it."""
 
     table: TableRef
@@ -155,11 +155,11 @@ class Stored:
 
     size_bytes: int | None = None
     #: Set where storage did not answer, so that nothing is known.
-    trouble: str | None = None
+    problem: str | None = None
 
     @property
     def is_missing(self) -> bool:
-        return self.size_bytes is None and self.trouble is None
+        return self.size_bytes is None and self.problem is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class MetadataFile:
 
     location: str
     #: Why it cannot be used, or None.
-    trouble: str | None = None
+    problem: str | None = None
     table_uuid: str | None = None
     updated_at: datetime | None = None
     snapshot_id: int | None = None
@@ -191,7 +191,7 @@ class MetadataHistory:
     #: The table's id, where something readable still says it.
     table_uuid: str | None = None
     #: Why the folder could not be listed.
-    trouble: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class FileClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class FooterTrouble:
+class FooterProblem:
     """One file that is not what manifests say."""
 
     code: str
@@ -218,14 +218,14 @@ class FooterTrouble:
 
 @dataclass(frozen=True, slots=True)
 class FooterReport:
-    """What opening files came to: counts, and the first troubles of each kind."""
+    """What opening files came to: counts, and the first problems of each kind."""
 
     opened: int = 0
     #: How many files could not be judged, by the reason.
     unopened: Mapping[str, int] = field(default_factory=dict)
-    #: How many troubles there are of each code, those beyond the first ones included.
+    #: How many problems there are of each code, those beyond the first ones included.
     counts: Mapping[str, int] = field(default_factory=dict)
-    troubles: tuple[FooterTrouble, ...] = ()
+    problems: tuple[FooterProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.table import TableRef
 
 MAIN = "main"
@@ -30,6 +30,6 @@ class MetadataChange:
     #: Whether the judgement fails with a branch or tag that is not among them.
     knows_all_refs: bool = False
     set_main: int | None = None
-    tags: tuple[WantedTag, ...] = ()
+    tags: tuple[TagToSet, ...] = ()
     drop_refs: tuple[str, ...] = ()
     remove_snapshots: tuple[int, ...] = ()

@@ -31,7 +31,7 @@ class ReachableFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class TableHome:
+class TableLocation:
     """Where a table lives, as its metadata says."""
 
     table: TableRef
@@ -62,7 +62,7 @@ def check_orphan_age(seconds: int) -> None:
         )
 
 
-class Keep(StrEnum):
+class KeptReason(StrEnum):
     """Why a file that was listed is not an orphan."""
 
     REACHABLE = "reachable"
@@ -119,11 +119,11 @@ class Sweep:
     reachable: ReachableFiles
     listed: FileTotals
     orphans: FileTotals
-    kept: Mapping[Keep, FileTotals]
+    kept: Mapping[KeptReason, FileTotals]
     #: The orphans, or as many of them as one run takes.
     candidates: tuple[ListedFile, ...]
     #: Files that were asked for by name and are there, with why they are kept, if they are.
-    watched: Mapping[str, tuple[ListedFile, Keep | None]]
+    watched: Mapping[str, tuple[ListedFile, KeptReason | None]]
     #: Listed files whose path is reachable in another bucket or under another authority.
     elsewhere: tuple[str, ...] = ()
 
@@ -150,7 +150,7 @@ class SweepReport:
     cutoff: datetime
     cutoff_reason: str
     listed: FileTotals
-    kept: Mapping[Keep, FileTotals]
+    kept: Mapping[KeptReason, FileTotals]
     orphans: tuple[Orphan, ...]
     #: All orphans, also those beyond what one run takes.
     found: FileTotals

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from neve.model.expiry import ExpiryRules
 from neve.model.operation import Operation
 from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.model.table import TableRef
 
 #: A setting's value, read and checked.
@@ -158,7 +158,7 @@ class EffectivePolicy:
     #: False where nothing is to be done on the table at all.
     is_enabled: bool
     operations: frozenset[Operation]
-    compaction: Policy
+    compaction: CompactionPolicy
     rewrite_data_files: RewriteDataFilesArguments
     rewrite_position_delete_files: RewritePositionDeleteFilesArguments
     rewrite_manifests: RewriteManifestsArguments

@@ -13,7 +13,7 @@ DEFAULT_TARGET_FILE_SIZE_BYTES = 128 * MB
 
 
 class Strategy(StrEnum):
-    """Which trouble a compaction is after."""
+    """Which problem a compaction is after."""
 
     AUTO = "auto"
     SMALL_FILES = "small_files"
@@ -60,7 +60,7 @@ class ScoreWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class CompactionPolicy:
     """Targets and thresholds for one table."""
 
     target_file_size_bytes: int = DEFAULT_TARGET_FILE_SIZE_BYTES

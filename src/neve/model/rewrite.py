@@ -100,7 +100,7 @@ class SpliceReport:
 
 @dataclass(frozen=True, slots=True)
 class StageOrder:
-    """Files that are read together and written anew; they share the fate of the commit."""
+    """Files that are read together and written again; they share the fate of the commit."""
 
     order_id: int
     paths: tuple[str, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RewriteManifests:
-    """Write the manifests of some partition specs anew, clustered by partition."""
+    """Write the manifests of some partition specs again, clustered by partition."""
 
     #: One commit for each of them.
     spec_ids: tuple[int, ...]

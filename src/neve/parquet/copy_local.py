@@ -13,8 +13,8 @@ from typing import Final, Literal
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, check_output
 from neve.parquet.plan import CopyRange, SplicePlan
-from neve.parquet.readers import LocalReader
 from neve.parquet.sources import OpenSources
+from neve.storage.readers import LocalReader
 
 #: Larger buffers come from fresh pages of memory every time, which takes longer than the copy.
 _BUFFER_BYTES: Final = 128 * 1024

@@ -35,7 +35,7 @@ from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, Verify, check_output, checksum_of
 from neve.parquet.plan import CopyRange, Part, SplicePlan
 from neve.parquet.remote import CopyPart, GatherPart, UploadPlan, plan_through_client
-from neve.parquet.s3 import (
+from neve.storage.s3 import (
     TAIL_BYTES,
     S3Reader,
     S3Refused,

@@ -12,8 +12,8 @@ from typing import Any, Final
 from neve.model.errors import ParquetError
 from neve.parquet.outcome import SpliceResult, Verify, check_output
 from neve.parquet.plan import CopyRange, Literal, SplicePlan
-from neve.parquet.readers import StoreReader
 from neve.parquet.sources import OpenSources
+from neve.storage.readers import StoreReader
 
 #: Pieces in flight and the one being written stay within 40 MiB, whatever the size of the file.
 _PIECE_BYTES: Final = 8 * 1024 * 1024

@@ -24,13 +24,10 @@ from neve.parquet.chunks import (
     read_row_group,
 )
 from neve.parquet.layout import Chunk, FileMeta, Meta, Stats
-from neve.parquet.readers import Reader
 from neve.parquet.schema import Schema, read_schema
+from neve.storage.readers import FIRST_READ_BYTES, Reader
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
-
-#: One request to a store fetches the whole footer of most files, and little of a small file.
-FIRST_READ_BYTES: Final = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from neve.parquet import spans, thrift
 from neve.parquet.chunks import ColumnChunk, open_chunks
 from neve.parquet.footer import Footer, read_footer
 from neve.parquet.layout import MAGIC, Chunk, Meta
-from neve.parquet.readers import Reader
+from neve.storage.readers import Reader
 
 _PAGE_LOCATIONS: Final = 1
 _PAGE_OFFSET: Final = 1

@@ -10,7 +10,7 @@ from neve.model.errors import ParquetCorrupt
 from neve.parquet.footer import read_footer
 from neve.parquet.layout import MAGIC
 from neve.parquet.plan import CopyRange, SplicePlan
-from neve.parquet.readers import Reader
+from neve.storage.readers import Reader
 
 #: "size" compares lengths and the footer; "checksum" also reads all copied bytes back.
 Verify: TypeAlias = Literal["size", "checksum"]

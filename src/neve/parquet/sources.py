@@ -8,7 +8,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from neve.model.errors import ParquetError
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import Closing, Reader
+from neve.storage.readers import Closing, Reader
 
 #: Well over the pieces that an executor reads ahead, so that no reader is closed while in use.
 MAX_OPEN_SOURCES: Final = 32

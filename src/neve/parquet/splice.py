@@ -2,7 +2,7 @@
 
 Nothing inside a page, nor in a column index or a bloom filter, knows its position in the file, so
 these are copied as they are. Positions are in the footer and in offset indexes; those few are
-written anew. The plan is data: a list of parts in the order of the new file, each a range of a
+written again. The plan is data: a list of parts in the order of the new file, each a range of a
 source or a few literal bytes, which any executor (a kernel copy, a stream, an object store's
 server-side copy) can carry out without knowing Parquet.
 

@@ -14,7 +14,7 @@ MIN_COMMITS = 5
 MAX_PERIOD_SECONDS = 60.0
 #: Gaps that differ more than this share of the usual one are no rhythm.
 MAX_SPREAD = 0.35
-#: A writer that missed so many of its commits has stopped.
+#: A writer that missed this many of its commits has stopped.
 MISSED_PERIODS = 3
 #: So many commits tell how often a writer comes, if not when.
 MIN_COMMITS_FOR_GAP = 3

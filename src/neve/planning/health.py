@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from neve.model.facts import DataFileFacts, PartitionKey, TableFacts
 from neve.model.health import Finding, Health, PartitionHealth, Tier
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.sizes import format_size
 from neve.planning.deletes import DeleteIndex, FileDeletes
 
@@ -38,7 +38,7 @@ class Assessment:
     scores: Mapping[PartitionKey, PartitionHealth]
 
 
-def assess(facts: TableFacts, policy: Policy, now: datetime) -> Assessment:
+def assess(facts: TableFacts, policy: CompactionPolicy, now: datetime) -> Assessment:
     """Judge a table by its metadata alone."""
     index = DeleteIndex(facts.delete_files, dict(facts.specs))
     deletes = {
@@ -67,7 +67,7 @@ def _assess_partition(
     files: list[DataFileFacts],
     deletes: Mapping[str, FileDeletes],
     written_at: Mapping[int | None, datetime],
-    policy: Policy,
+    policy: CompactionPolicy,
     now: datetime,
 ) -> PartitionHealth:
     count = len(files)
@@ -108,7 +108,10 @@ def _assess_partition(
 
 
 def _health_of(
-    facts: TableFacts, policy: Policy, partitions: tuple[PartitionHealth, ...], now: datetime
+    facts: TableFacts,
+    policy: CompactionPolicy,
+    partitions: tuple[PartitionHealth, ...],
+    now: datetime,
 ) -> Health:
     files = len(facts.data_files)
     small = count_small_files(facts, policy.small_file_bytes)
@@ -149,7 +152,7 @@ def count_small_files(facts: TableFacts, small_file_bytes: int) -> int:
 
 
 def _findings(
-    facts: TableFacts, small: int, delete_ratio: float, policy: Policy
+    facts: TableFacts, small: int, delete_ratio: float, policy: CompactionPolicy
 ) -> Iterable[Finding]:
     files = len(facts.data_files)
     if files >= MIN_FILES_TO_JUDGE and (tier := _tier(small / files, SMALL_FILE_SHARE)):
@@ -194,15 +197,15 @@ def _tier(value: float, thresholds: tuple[float, float]) -> Tier | None:
 
 
 def _score_parts(facts: TableFacts, small: int, delete_ratio: float) -> dict[str, float]:
-    """Points out of 100: each part starts full and loses in proportion to its trouble."""
+    """Points out of 100: each part starts full and loses in proportion to its problem."""
     files = len(facts.data_files)
-    trouble = {
+    problem = {
         "small_files": small / files if files >= MIN_FILES_TO_JUDGE else 0.0,
         "deletes": min(1.0, delete_ratio),
         "snapshots": min(1.0, len(facts.snapshots) / SNAPSHOT_COUNT[1]),
         "manifests": min(1.0, facts.manifest_count / MANIFEST_COUNT[1]),
     }
-    return {name: weight * (1.0 - trouble[name]) for name, weight in PENALTY_WEIGHTS.items()}
+    return {name: weight * (1.0 - problem[name]) for name, weight in PENALTY_WEIGHTS.items()}
 
 
 def _commits_per_hour(facts: TableFacts, now: datetime) -> float | None:

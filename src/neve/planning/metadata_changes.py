@@ -12,7 +12,7 @@ ENGINE_NAMES = ("engine-name", "trino_query_id")
 def why_not(change: MetadataChange, facts: TableFacts) -> str | None:
     """What is different from what was judged, as a sentence that names who came in between."""
     if facts.table_uuid != change.table_uuid:
-        return f"Table {change.table} was dropped and made anew, or replaced by another table."
+        return f"Table {change.table} was dropped and made again, or replaced by another table."
     refs = {ref.name: ref for ref in facts.refs if ref.name != MAIN}
     return (
         _main_moved(change, facts)

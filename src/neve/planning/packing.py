@@ -15,7 +15,7 @@ def pack_first_fit_decreasing(
 
     An item above the capacity gets a bin of its own. The result does not depend on the order of
     items of different sizes. Finding the first bin that fits takes O(log n) steps, by a
-    tournament tree over the room that bins have left, so ten thousand items are no trouble.
+    tournament tree over the room that bins have left, so ten thousand items are no problem.
     """
     ordered = sorted(items, key=size_of, reverse=True)
     bins: list[list[Item]] = []
@@ -36,7 +36,7 @@ def pack_first_fit_decreasing(
 def split_evenly(
     items: Iterable[Item], *, parts: int, at_least: int, size_of: Callable[[Item], int]
 ) -> list[list[Item]]:
-    """Cut a list into so many parts of about the same size, or fewer where they would be small."""
+    """Cut a list into this many parts, about the same size, or fewer where they would be small."""
     chosen = list(items)
     limit = max(at_least, -(-sum(map(size_of, chosen)) // parts))
     cut: list[list[Item]] = []

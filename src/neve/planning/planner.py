@@ -20,7 +20,7 @@ from neve.model.plan import (
     RewriteDataFiles,
     layout_name,
 )
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.planning.cost import CostModel, Rates, estimate, total
 from neve.planning.expressions import combine, from_json, from_partitions, to_json
 from neve.planning.health import Assessment
@@ -34,7 +34,7 @@ from neve.planning.partition_values import partition_values
 from neve.planning.routing import route
 from neve.planning.staleness import newest_sequence_number
 
-#: A plan keeps so many reasons for partitions left alone; the rest are counted.
+#: A plan keeps this many reasons for partitions left alone; the rest are counted.
 MAX_REASONS = 50
 
 
@@ -51,7 +51,7 @@ class PlanRequest:
 def make_plan(
     facts: TableFacts,
     assessment: Assessment,
-    policy: Policy,
+    policy: CompactionPolicy,
     request: PlanRequest,
     *,
     cost_model: CostModel,
@@ -131,7 +131,7 @@ def _sort_columns(facts: TableFacts, request: PlanRequest) -> tuple[str, ...]:
     return columns
 
 
-def _effective_target(policy: Policy, rates: Rates) -> int:
+def _effective_target(policy: CompactionPolicy, rates: Rates) -> int:
     """Input bytes that make one output of the target size, by the measured compression."""
     return max(1, int(policy.target_file_size_bytes / rates.compression_ratio))
 
@@ -155,7 +155,7 @@ def _group(
     facts: TableFacts,
     index: int,
     candidate: Candidate,
-    policy: Policy,
+    policy: CompactionPolicy,
     request: PlanRequest,
     cost_model: CostModel,
     rates: Rates,
@@ -235,7 +235,7 @@ def _gain_per_usd(members: Sequence[tuple[Strategy, FileGroup]]) -> float:
 
 def _steps(
     groups: list[tuple[Strategy, FileGroup]],
-    policy: Policy,
+    policy: CompactionPolicy,
     effective_target_bytes: int,
     sort_columns: tuple[str, ...],
     facts: TableFacts,
@@ -273,7 +273,9 @@ def filter_of(facts: TableFacts, groups: Sequence[FileGroup]) -> str:
     return to_json(combine("and", [where, partitions]))
 
 
-def _min_file_size(strategy: Strategy, policy: Policy, effective_target_bytes: int) -> int:
+def _min_file_size(
+    strategy: Strategy, policy: CompactionPolicy, effective_target_bytes: int
+) -> int:
     """Below this a file is rewritten for its size; `delete_files` does not care about size."""
     if strategy is Strategy.DELETE_FILES:
         return 0

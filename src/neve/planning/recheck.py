@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from neve.model.errors import PlanFileError, PlanStale
 from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.plan import Cost, FileGroup, Plan, PlannedFile, RewriteDataFiles
-from neve.model.policy import MB, Engine, Policy
+from neve.model.policy import MB, CompactionPolicy, Engine
 from neve.planning.deletes import DeleteIndex
 from neve.planning.partition_values import partition_values
 from neve.planning.planner import filter_of
@@ -41,7 +41,7 @@ class Rechecked:
 
 
 def recheck(plan: Plan, facts: TableFacts) -> Rechecked:
-    """Build the plan anew from the table; raises where it is not one that Neve would make."""
+    """Build the plan again from the table; raises where it is not one that Neve would make."""
     _same_table(plan, facts)
     _sane_figures(plan)
     _no_file_twice(plan)
@@ -67,7 +67,7 @@ def recheck(plan: Plan, facts: TableFacts) -> Rechecked:
 def _same_table(plan: Plan, facts: TableFacts) -> None:
     if facts.table_uuid != plan.table_uuid:
         raise PlanStale(
-            f"The plan was made for another table: {plan.table} was dropped and made anew since.",
+            f"The plan was made for another table: {plan.table} was dropped and made again since.",
             next_step="Plan again.",
         )
     if plan.is_empty:
@@ -144,7 +144,7 @@ def _route(
         files,
         delete_files=delete_files,
         strategy=step.strategy,
-        policy=Policy(min_row_group_bytes=plan.min_row_group_bytes),
+        policy=CompactionPolicy(min_row_group_bytes=plan.min_row_group_bytes),
         asked=Engine.AUTO if step.engine.copies else Engine.SPARK,
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from neve.model.exact import ExactFloat
 from neve.model.facts import DataFileFacts, TableFacts
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.model.sizes import format_size
 
 COPYABLE_SCHEMES = ("file:", "s3:")
@@ -33,7 +33,7 @@ def route(
     *,
     delete_files: int,
     strategy: Strategy,
-    policy: Policy,
+    policy: CompactionPolicy,
     asked: Engine,
 ) -> Route:
     """Copy where the bytes allow it, else Iceberg's own action."""
@@ -54,7 +54,7 @@ def _refusal(
     files: Sequence[DataFileFacts],
     delete_files: int,
     strategy: Strategy,
-    policy: Policy,
+    policy: CompactionPolicy,
 ) -> str | None:
     """Why a group cannot be copied, or None."""
     return (

@@ -13,7 +13,7 @@ from neve.model.errors import (
     JobCancelled,
     PlanStale,
 )
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
@@ -25,9 +25,9 @@ from neve.planning.recheck import Rechecked, recheck
 from neve.service.ancestry import lost_history
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
 from neve.service.run_job import JobContext, run_request
+from neve.service.services import Services
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
-from neve.service.world import World
 
 OPERATION = "rewrite_data_files"
 #: Engines by which an output file can be made; those without work are shown as zero.
@@ -35,7 +35,7 @@ ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
 
 
 def apply_plan(
-    world: World, plan: Plan, *, replan: Replan | None = None, log: bool = True
+    services: Services, plan: Plan, *, replan: Replan | None = None, log: bool = True
 ) -> Outcome:
     """Run the plan as far as the table allows it now.
 
@@ -44,26 +44,28 @@ def apply_plan(
     of the maintenance log is left to the caller, who may write many.
     """
     if replan is None:
-        _refuse_if_stale(recheck(plan, _survey(world, plan)))
+        _refuse_if_stale(recheck(plan, _survey(services, plan)))
         if plan.steps:
             # What an engine that starts takes is not to lie between the last look and the work.
-            world.engine.warm_up()
+            services.engine.warm_up()
     request = JobRequest(plan.table, OPERATION, {"plan_id": plan.plan_id})
-    return run_request(world, request, partial(_apply, plan, replan), log=log)
+    return run_request(services, request, partial(_apply, plan, replan), log=log)
 
 
 def _apply(plan: Plan, replan: Replan | None, context: JobContext) -> Outcome:
-    world = context.world
-    before = _survey(world, plan)
+    services = context.services
+    before = _survey(services, plan)
     checked = recheck(plan, before)
     _refuse_if_stale(checked, keeps=replan is not None)
-    run = Run(world, checked.plan, context.job_id, context.held, before, context.started_at, replan)
+    run = Run(
+        services, checked.plan, context.job_id, context.held, before, context.started_at, replan
+    )
     run.taken_by_writers.extend(group for group, _ in checked.stale)
     return _execute(run) if run.plan.steps else _nothing(run)
 
 
-def _survey(world: World, plan: Plan) -> TableFacts:
-    return world.surveyor.survey(plan.table, where=plan.where)
+def _survey(services: Services, plan: Plan) -> TableFacts:
+    return services.surveyor.survey(plan.table, where=plan.where)
 
 
 def _nothing(run: Run) -> Outcome:
@@ -81,16 +83,16 @@ def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
     )
 
 
-def _keep(run: Run) -> WantedTag:
+def _keep(run: Run) -> TagToSet:
     """Tag the state before; where somebody undid it meanwhile, the plan is stale."""
     try:
-        return keep_for_undo(run.world, run.before, run.job_id, run.plan.undo_window_seconds)
+        return keep_for_undo(run.services, run.before, run.job_id, run.plan.undo_window_seconds)
     except CommitConflict as conflict:
         raise PlanStale(conflict.message, next_step="Plan again.") from conflict
 
 
 def _execute(run: Run) -> Outcome:
-    world, plan = run.world, run.plan
+    services, plan = run.services, run.plan
     run.held.enter(JobState.REWRITING)
     tag = _keep(run)
     failure, stopped = None, None
@@ -100,16 +102,16 @@ def _execute(run: Run) -> Outcome:
         # What was committed before stays, and is proven like everything else.
         stopped = stop
     run.held.enter(JobState.VERIFYING)
-    after = world.surveyor.survey(plan.table)
+    after = services.surveyor.survey(plan.table)
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure, stopped)
-    verdict = verify_commits(world, plan.table, ours)
+    verdict = verify_commits(services, plan.table, ours)
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()
-        reason = f"{problem} {take_back(world, run.job_id, after)}"
-        after = world.surveyor.survey(plan.table)
+        reason = f"{problem} {take_back(services, run.job_id, after)}"
+        after = services.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
     status, note = _after_failure(failure, ours)
     if stopped is not None:
@@ -135,7 +137,7 @@ def _after_failure(
 def _without_commit(
     run: Run,
     after: TableFacts,
-    tag: WantedTag,
+    tag: TagToSet,
     failure: StepFailure | None,
     stopped: JobCancelled | None,
 ) -> Outcome:
@@ -146,7 +148,7 @@ def _without_commit(
         # A process that is gone commits nothing more. Its tag ends by itself.
         return _outcome(run, Status.FAILED, failure.error.message, after=after)
     try:
-        drop_undo_tag(run.world, after, tag)
+        drop_undo_tag(run.services, after, tag)
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         run.notes.append(error.message)
@@ -177,8 +179,8 @@ def _outcome(
     after: TableFacts | None = None,
     verdict: Verdict | None = None,
 ) -> Outcome:
-    world, before = run.world, run.before
-    finished_at = world.clock()
+    services, before = run.services, run.before
+    finished_at = services.clock()
     seconds = (finished_at - run.started_at).total_seconds()
     after = after or before
     changes = verdict.changes if verdict else ()
@@ -199,7 +201,7 @@ def _outcome(
         snapshots_before=len(before.snapshots),
         snapshots_after=len(after.snapshots),
         estimated_cost=run.plan.cost,
-        actual_usd=actual_usd(world.cost_model, run.plan.cost, seconds) if changes else 0.0,
+        actual_usd=actual_usd(services.cost_model, run.plan.cost, seconds) if changes else 0.0,
         bytes_rewritten=sum(f.size_bytes for change in changes for f in change.removed),
     )
 

@@ -29,8 +29,8 @@ def run_copy(run: StepRun) -> StepResult:
     inputs = _inputs(run)
     orders = _orders(run.step.groups, inputs)
     try:
-        reports = run.world.engine.splice(
-            run.table, orders, _requirements(run, inputs), run.world.say
+        reports = run.services.engine.splice(
+            run.table, orders, _requirements(run, inputs), run.services.reporter
         )
     except ExecutionError:
         # Nobody reported what was written, and any attempt may have been.
@@ -70,7 +70,7 @@ def _inputs(run: StepRun) -> CopyInputs:
     ]
     assert run.base.snapshot_id is not None
     paths = [file.path for group in run.step.groups for file in group.files]
-    return run.world.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, outputs)
+    return run.services.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, outputs)
 
 
 def _orders(groups: Sequence[FileGroup], inputs: CopyInputs) -> list[SpliceOrder]:
@@ -158,7 +158,7 @@ def _commit_reports(
                 metrics=merge_metrics(sources, inputs.columns),
             )
         )
-    run.world.engine.replace_files(
+    run.services.engine.replace_files(
         run.table,
         run.base.snapshot_id,
         removed,

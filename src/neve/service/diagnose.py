@@ -10,7 +10,7 @@ from neve.model.errors import NeveError
 from neve.model.integrity import (
     FooterReport,
     KnownColumns,
-    MetadataTrouble,
+    MetadataProblem,
     Stored,
     TableIntegrity,
 )
@@ -49,7 +49,7 @@ class Examination:
 
     #: Open every file, on Spark.
     deep: bool = False
-    #: Look at so many files only.
+    #: Look at this many files only.
     sample: int | None = None
     #: Where metadata files lie, for catalogs that cannot say it.
     metadata_folder: str | None = None
@@ -60,26 +60,26 @@ def diagnose(
     make_opener: Callable[[], FileOpener],
     table: TableRef,
     how: Examination,
-    say: Reporter,
+    reporter: Reporter,
 ) -> Diagnosis:
     """Everything that is wrong with the table, worst first. Nothing is changed."""
     facts = inspector.integrity(table)
-    if isinstance(facts, MetadataTrouble):
+    if isinstance(facts, MetadataProblem):
         return _without_metadata(inspector, facts, how)
     findings = [*judge_metadata(facts), *judge_manifests(facts), *judge_files(facts)]
     findings += _judge_beside(inspector, facts)
     expected = expected_files(facts)
     looked, opened = _Looked(), FooterReport()
     if how.deep:
-        looked, opened = _open(make_opener, facts, expected, how, say)
+        looked, opened = _open(make_opener, facts, expected, how, reporter)
     if not opened.opened:
         # Files that no task could judge are at least looked up.
-        looked = looked + _look_up(inspector, facts, expected, how, say)
+        looked = looked + _look_up(inspector, facts, expected, how, reporter)
     findings += looked.findings
     recovery = None
     if any(finding.code in NEEDS_OTHER_METADATA for finding in findings):
-        trouble = MetadataTrouble(table, "", facts.metadata_location)
-        recovery = _recovery(inspector, trouble, how)
+        problem = MetadataProblem(table, "", facts.metadata_location)
+        recovery = _recovery(inspector, problem, how)
     coverage = Coverage(
         metadata_location=facts.metadata_location,
         snapshots=len(facts.snapshots),
@@ -107,25 +107,25 @@ class _Looked:
 
 
 def _without_metadata(
-    inspector: Inspector, trouble: MetadataTrouble, how: Examination
+    inspector: Inspector, problem: MetadataProblem, how: Examination
 ) -> Diagnosis:
-    recovery = _recovery(inspector, trouble, how)
-    place = trouble.location or f"catalog {trouble.table.catalog}"
+    recovery = _recovery(inspector, problem, how)
+    place = problem.location or f"catalog {problem.table.catalog}"
     findings = found(
         "metadata_unreadable",
         Severity.ERROR,
         "The current metadata of the table cannot be read, so the table cannot be read.",
-        [f"{place}: {trouble.sentence}"],
+        [f"{place}: {problem.sentence}"],
         "Follow the way back below." if recovery.recommended else " ".join(recovery.advice),
     )
     left_out = ("Nothing but the metadata folder was looked at.",)
-    coverage = Coverage(trouble.location, not_checked=left_out)
-    return Diagnosis(trouble.table, tuple(findings), coverage, recovery)
+    coverage = Coverage(problem.location, not_checked=left_out)
+    return Diagnosis(problem.table, tuple(findings), coverage, recovery)
 
 
-def _recovery(inspector: Inspector, trouble: MetadataTrouble, how: Examination) -> Recovery:
-    history = inspector.history(trouble, how.metadata_folder)
-    return plan_recovery(trouble.table, history, inspector.settings(trouble.table))
+def _recovery(inspector: Inspector, problem: MetadataProblem, how: Examination) -> Recovery:
+    history = inspector.history(problem, how.metadata_folder)
+    return plan_recovery(problem.table, history, inspector.settings(problem.table))
 
 
 def _judge_beside(inspector: Inspector, facts: TableIntegrity) -> list[IntegrityFinding]:
@@ -150,10 +150,10 @@ def _look_up(
     facts: TableIntegrity,
     expected: Sequence[ExpectedFile],
     how: Examination,
-    say: Reporter,
+    reporter: Reporter,
 ) -> _Looked:
     files = chosen(expected, min(how.sample or MAX_LOOKED_UP, MAX_LOOKED_UP))
-    say(f"Looking up {len(files)} files …")
+    reporter(f"Looking up {len(files)} files …")
     stored: dict[str, Stored] = dict(inspector.stored(facts.table, [file.path for file in files]))
     left_out = [] if how.deep or not expected else ["No data file was opened: --deep does."]
     if len(files) < len(expected):
@@ -169,13 +169,15 @@ def _open(
     facts: TableIntegrity,
     expected: Sequence[ExpectedFile],
     how: Examination,
-    say: Reporter,
+    reporter: Reporter,
 ) -> tuple[_Looked, FooterReport]:
     files = chosen(expected, how.sample)
     claims = [claim for file in files for claim in file.claims]
     columns = KnownColumns(facts.field_ids, facts.has_name_mapping)
     try:
-        report = make_opener().open_files(facts.table, claims, columns, say) if claims else None
+        report = (
+            make_opener().open_files(facts.table, claims, columns, reporter) if claims else None
+        )
     except NeveError as error:
         failed = found(
             "files_not_opened",

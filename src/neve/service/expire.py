@@ -14,20 +14,20 @@ from functools import partial
 from typing import ClassVar
 
 from neve.model.errors import CatalogError, CommitConflict, ExecutionError, JobRefused
-from neve.model.expiry import ExpireSnapshots, ExpiryRules, WantedTag
+from neve.model.expiry import ExpireSnapshots, ExpiryRules, TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import MAIN, MetadataChange
 from neve.model.operation import Operation, OperationPlan
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
-from neve.planning.operations.intent import intend
+from neve.planning.operations.intent import operation_plan
 from neve.service.lease import HeldLease
-from neve.service.world import World
+from neve.service.services import Services
 
-#: Snapshots of one commit: metadata is written anew with each, and the lease is looked at before.
+#: Snapshots of one commit: metadata is written again with each, and the lease is looked at before.
 SNAPSHOTS_PER_COMMIT = 5_000
-#: How often a commit is judged anew where writers are faster than it.
+#: How often a commit is judged again where writers are faster than it.
 ATTEMPTS = 5
 #: Files of one deletion, between two looks at the lease.
 FILES_PER_DELETION = 10_000
@@ -44,27 +44,27 @@ class ExpireSnapshotsOperation:
     rules: ExpiryRules = field(default_factory=ExpiryRules)
     snapshots_per_commit: int = SNAPSHOTS_PER_COMMIT
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[ExpireSnapshots]:
-        now = world.clock()
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[ExpireSnapshots]:
+        now = services.clock()
         if refusal := why_refused(facts):
-            return intend(self.operation, facts, now, None, refusal)
-        step = self.select(world, facts)
+            return operation_plan(self.operation, facts, now, None, refusal)
+        step = self.select(services, facts)
         reason = describe(step, self.rules)
-        return intend(self.operation, facts, now, None if step.is_empty else step, reason)
+        return operation_plan(self.operation, facts, now, None if step.is_empty else step, reason)
 
-    def select(self, world: World, facts: TableFacts) -> ExpireSnapshots:
+    def select(self, services: Services, facts: TableFacts) -> ExpireSnapshots:
         """What goes and what stays, with the reasons even where nothing goes."""
         if refusal := why_refused(facts):
             raise JobRefused(refusal, next_step="Set gc.enabled to true if its files are its own.")
-        consumers = world.store.consumers.live(facts.table)
-        step = plan_expiry(facts, self.rules, consumers, world.clock())
+        consumers = services.store.consumers.live(facts.table)
+        step = plan_expiry(facts, self.rules, consumers, services.clock())
         if not step.expired:
             return step
-        if twin := world.surveyor.twin(facts.table, facts.table_uuid):
+        if twin := services.surveyor.other_registration(facts.table, facts.table_uuid):
             raise JobRefused(_twin_refusal(facts.table, twin), next_step=TWIN_NEXT_STEP)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
-        freed = world.surveyor.freed_files(facts.table, gone)
-        needed = world.surveyor.needed(facts.table, [file.path for file in freed])
+        freed = services.surveyor.freed_files(facts.table, gone)
+        needed = services.surveyor.needed(facts.table, [file.path for file in freed])
         return replace(
             step,
             freed=tuple(file for file in freed if file.path not in needed),
@@ -73,28 +73,28 @@ class ExpireSnapshotsOperation:
 
     def execute(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[ExpireSnapshots],
         held: HeldLease,
         properties: Mapping[str, str],
     ) -> dict[str, int]:
         step, table = plan.step, plan.table
         assert step is not None
-        if twin := world.surveyor.twin(table, plan.table_uuid, recheck=True):
+        if twin := services.surveyor.other_registration(table, plan.table_uuid, recheck=True):
             raise _stale(_twin_refusal(table, twin))
         if step.tags or step.dropped_refs:
-            self._commit(world, plan, held, _change_refs)
+            self._commit(services, plan, held, _change_refs)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
-        world.say(f"Expiring {len(gone):,} snapshots of {table} …")
+        services.reporter(f"Expiring {len(gone):,} snapshots of {table} …")
         for start in range(0, len(gone), self.snapshots_per_commit):
             chunk = tuple(gone[start : start + self.snapshots_per_commit])
-            self._commit(world, plan, held, partial(_remove, chunk))
-            world.say.progress(start + len(chunk), len(gone))
-        return _delete_freed(world, plan, held) if step.freed else {}
+            self._commit(services, plan, held, partial(_remove, chunk))
+            services.reporter.progress(start + len(chunk), len(gone))
+        return _delete_freed(services, plan, held) if step.freed else {}
 
     def _commit(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[ExpireSnapshots],
         held: HeldLease,
         change_of: Callable[[ExpireSnapshots, _Judged], MetadataChange | None],
@@ -102,28 +102,28 @@ class ExpireSnapshotsOperation:
         """Commit against a state that the plan was checked by; where that moved, check again."""
         assert plan.step is not None
         for attempt in range(1, ATTEMPTS + 1):
-            judged = self._judge(world, plan)
+            judged = self._judge(services, plan)
             change = change_of(plan.step, judged)
             if change is None:
                 return
             held.check()
             try:
-                world.metadata.commit(change)
+                services.metadata.commit(change)
             except CommitConflict:
                 if attempt == ATTEMPTS:
                     raise
             else:
                 return
 
-    def _judge(self, world: World, plan: OperationPlan[ExpireSnapshots]) -> _Judged:
+    def _judge(self, services: Services, plan: OperationPlan[ExpireSnapshots]) -> _Judged:
         """The table as it is now: a consumer, a ref or a setting may be new since the plan."""
         assert plan.step is not None
-        facts = world.surveyor.outline(plan.table)
+        facts = services.surveyor.outline(plan.table)
         if facts.table_uuid != plan.table_uuid:
-            raise _stale(f"Table {plan.table} was dropped and made anew since the plan.")
+            raise _stale(f"Table {plan.table} was dropped and made again since the plan.")
         if refusal := why_refused(facts):
             raise _stale(refusal)
-        consumers = world.store.consumers.live(plan.table)
+        consumers = services.store.consumers.live(plan.table)
         now = plan_expiry(facts, self.rules, consumers, plan.created_at)
         there = {snapshot.snapshot_id for snapshot in facts.snapshots}
         may_go = {snapshot.snapshot_id for snapshot in now.expired}
@@ -141,7 +141,7 @@ class ExpireSnapshotsOperation:
 
     def check(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[ExpireSnapshots],
         before: TableFacts,
         after: TableFacts,
@@ -209,7 +209,7 @@ class _Judged:
 
     def change(
         self,
-        tags: tuple[WantedTag, ...] = (),
+        tags: tuple[TagToSet, ...] = (),
         drop_refs: tuple[str, ...] = (),
         remove_snapshots: tuple[int, ...] = (),
     ) -> MetadataChange:
@@ -248,38 +248,38 @@ def _remove(
 
 
 def _stale(reason: str) -> CommitConflict:
-    return CommitConflict(reason, next_step="Run the command again: it plans anew.")
+    return CommitConflict(reason, next_step="Run the command again: it plans again.")
 
 
 def _delete_freed(
-    world: World, plan: OperationPlan[ExpireSnapshots], held: HeldLease
+    services: Services, plan: OperationPlan[ExpireSnapshots], held: HeldLease
 ) -> dict[str, int]:
     """Delete what nothing reaches any more; tells what is gone by looking."""
     step, table = plan.step, plan.table
     assert step is not None
-    reached = world.surveyor.reachable(table)
+    reached = services.surveyor.reachable(table)
     left = reached.snapshot_ids.intersection(s.snapshot_id for s in step.expired)
     if left or reached.table_uuid != plan.table_uuid:
         raise ExecutionError(
             f"{len(left)} snapshots of table {table} that were expired are still there, "
             "so no file was deleted.",
-            next_step="Run the command again: it plans anew.",
+            next_step="Run the command again: it plans again.",
         )
     sizes = {file.path: file.size_bytes for file in step.freed if file.path not in reached.paths}
-    needed = _needed(world, table, list(sizes), reached.paths, recheck=False)
-    agreed = world.engine.unreachable(table, [path for path in sizes if path not in needed])
-    world.say(f"Deleting {len(agreed):,} files of {table} …")
+    needed = _needed(services, table, list(sizes), reached.paths, recheck=False)
+    agreed = services.engine.unreachable(table, [path for path in sizes if path not in needed])
+    services.reporter(f"Deleting {len(agreed):,} files of {table} …")
     deleted: list[str] = []
     for start in range(0, len(agreed), FILES_PER_DELETION):
         batch = agreed[start : start + FILES_PER_DELETION]
-        needed = _needed(world, table, batch, recheck=True)
+        needed = _needed(services, table, batch, recheck=True)
         held.check()
-        world.engine.delete_files(table, [path for path in batch if path not in needed])
+        services.engine.delete_files(table, [path for path in batch if path not in needed])
         deleted += [path for path in batch if path not in needed]
-        world.say.progress(start + len(batch), len(agreed))
-    present = world.surveyor.present_files(table, deleted)
+        services.reporter.progress(start + len(batch), len(agreed))
+    present = services.surveyor.present_files(table, deleted)
     if present:
-        world.store.add_leftovers(held.lease.job_id, table, present)
+        services.store.add_uncommitted_files(held.lease.job_id, table, present)
     gone = set(deleted) - set(present)
     return {
         "files_freed": len(gone),
@@ -290,7 +290,7 @@ def _delete_freed(
 
 
 def _needed(
-    world: World,
+    services: Services,
     table: TableRef,
     paths: Collection[str],
     reached: Collection[str] = (),
@@ -299,7 +299,7 @@ def _needed(
 ) -> Mapping[str, TableRef]:
     """Files that must stay after all."""
     try:
-        return world.surveyor.needed(table, paths, reached, recheck=recheck)
+        return services.surveyor.needed(table, paths, reached, recheck=recheck)
     except CatalogError as error:
         # The snapshots are gone, and the table shows it: their files are left to the next sweep.
         raise ExecutionError(

@@ -13,7 +13,7 @@ from neve.model.health import Health
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
 from neve.planning.health import assess
@@ -46,7 +46,7 @@ class Maintenance:
     store: JobStore
     log: MaintenanceLog
     clock: Clock
-    say: Reporter
+    reporter: Reporter
     cost_model: CostModel
     lease_seconds: float
     policies: Policies = field(default_factory=Policies)
@@ -60,8 +60,8 @@ class Maintenance:
         """Made when something is to be changed: looking needs no engine."""
         return self.make_engine()
 
-    def with_reporter(self, say: Reporter) -> Maintenance:
-        return replace(self, say=say)
+    def with_reporter(self, reporter: Reporter) -> Maintenance:
+        return replace(self, reporter=reporter)
 
     def health(self, table: TableRef) -> Health:
         facts = self.surveyor.survey(table)
@@ -74,11 +74,11 @@ class Maintenance:
         return self.policies.effective(self.surveyor.outline(table), overrides)
 
     def plan(
-        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: Policy
+        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: CompactionPolicy
     ) -> Plan:
         return self.plan_from(self.surveyor.survey(table, where=where), request, policy)
 
-    def plan_from(self, facts: TableFacts, request: PlanRequest, policy: Policy) -> Plan:
+    def plan_from(self, facts: TableFacts, request: PlanRequest, policy: CompactionPolicy) -> Plan:
         """The plan for a table that was surveyed already."""
         now = self.clock()
         assessment = assess(facts, policy, now)
@@ -100,7 +100,7 @@ class Maintenance:
         request: PlanRequest,
         *,
         where: str | None,
-        policy: Policy,
+        policy: CompactionPolicy,
         planned: Plan | None = None,
         log: bool = True,
     ) -> Outcome:

@@ -20,7 +20,7 @@ from neve.model.errors import (
     JobCancelled,
     RefLost,
 )
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation, OperationPlan
@@ -29,8 +29,8 @@ from neve.model.table import TableRef
 from neve.service.ancestry import lost_history
 from neve.service.lease import HeldLease
 from neve.service.run_job import JobContext, run_request
+from neve.service.services import Services
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
-from neve.service.world import World
 
 
 class TableOperation(Protocol):
@@ -44,13 +44,13 @@ class TableOperation(Protocol):
         """How long the state before is kept under a tag; None where there is nothing to undo."""
         ...
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[Any]:
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[Any]:
         """What to do, from facts. Nothing is changed."""
         ...
 
     def execute(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[Any],
         held: HeldLease,
         properties: Mapping[str, str],
@@ -66,7 +66,7 @@ class TableOperation(Protocol):
         ...
 
     def check(
-        self, world: World, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
+        self, services: Services, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
     ) -> str | None:
         """What is wrong with the table now, if anything is."""
         ...
@@ -82,14 +82,16 @@ class TableOperation(Protocol):
         ...
 
 
-def plan_operation(world: World, table: TableRef, operation: TableOperation) -> OperationPlan[Any]:
+def plan_operation(
+    services: Services, table: TableRef, operation: TableOperation
+) -> OperationPlan[Any]:
     """The dry run: survey and plan, nothing else."""
-    return operation.plan(world, world.surveyor.survey(table))
+    return operation.plan(services, services.surveyor.survey(table))
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    world: World
+    services: Services
     operation: TableOperation
     job_id: str
     held: HeldLease
@@ -98,7 +100,7 @@ class _Run:
 
 
 def run_operation(
-    world: World,
+    services: Services,
     table: TableRef,
     operation: TableOperation,
     *,
@@ -112,16 +114,16 @@ def run_operation(
     With `log=False` the row of the maintenance log is left to the caller, who may write many.
     """
     request = JobRequest(table, str(operation.operation))
-    return run_request(world, request, partial(_operate, operation, planned), log=log)
+    return run_request(services, request, partial(_operate, operation, planned), log=log)
 
 
 def _operate(
     operation: TableOperation, planned: OperationPlan[Any] | None, context: JobContext
 ) -> Outcome:
-    world = context.world
-    before = world.surveyor.survey(context.table)
-    run = _Run(world, operation, context.job_id, context.held, before, context.started_at)
-    plan = planned if planned and planned.is_of(before) else operation.plan(world, before)
+    services = context.services
+    before = services.surveyor.survey(context.table)
+    run = _Run(services, operation, context.job_id, context.held, before, context.started_at)
+    plan = planned if planned and planned.is_of(before) else operation.plan(services, before)
     return _nothing(run, plan) if plan.is_empty else _execute(run, plan)
 
 
@@ -130,7 +132,7 @@ def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
 
 
 def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
-    world = run.world
+    services = run.services
     run.held.enter(JobState.REWRITING)
     try:
         tag = _tag(run, plan)
@@ -145,7 +147,7 @@ def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
     stopped: JobCancelled | None = None
     counted: Mapping[str, int] = {}
     try:
-        counted = run.operation.execute(world, plan, run.held, properties) or {}
+        counted = run.operation.execute(services, plan, run.held, properties) or {}
     except ExecutionError as error:
         # The table decides what happened, not the error.
         failure = error
@@ -165,10 +167,10 @@ class _Done:
     stopped: JobCancelled | None
 
 
-def _verify(run: _Run, plan: OperationPlan[Any], tag: WantedTag | None, done: _Done) -> Outcome:
+def _verify(run: _Run, plan: OperationPlan[Any], tag: TagToSet | None, done: _Done) -> Outcome:
     """Read the table back: it says what happened, and whether it may stay."""
-    world, failure, stopped = run.world, done.failure, done.stopped
-    after = world.surveyor.survey(plan.table)
+    services, failure, stopped = run.services, done.failure, done.stopped
+    after = services.surveyor.survey(plan.table)
     if lost := lost_history(after, [run.before.snapshot_id]):
         return _taken_back(run, lost, after)
     landed = run.operation.has_landed(plan, run.job_id, after)
@@ -179,7 +181,7 @@ def _verify(run: _Run, plan: OperationPlan[Any], tag: WantedTag | None, done: _D
     if not landed:
         _drop_tag(run, tag)
         return _outcome(run, Status.NOTHING_TO_DO, "The engine found nothing to change.", after)
-    if problem := run.operation.check(world, plan, run.before, after):
+    if problem := run.operation.check(services, plan, run.before, after):
         return _taken_back(run, problem, after)
     figures = {**run.operation.figures(after), **done.counted}
     reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
@@ -191,27 +193,25 @@ def _verify(run: _Run, plan: OperationPlan[Any], tag: WantedTag | None, done: _D
     return replace(_outcome(run, status, reason, after), figures_after=figures)
 
 
-def _tag(run: _Run, plan: OperationPlan[Any]) -> WantedTag | None:
+def _tag(run: _Run, plan: OperationPlan[Any]) -> TagToSet | None:
     window = run.operation.undo_window_seconds
     if window is None or plan.snapshot_id is None:
         return None
-    return keep_for_undo(run.world, run.before, run.job_id, window)
+    return keep_for_undo(run.services, run.before, run.job_id, window)
 
 
-def _drop_tag(run: _Run, tag: WantedTag | None) -> str:
+def _drop_tag(run: _Run, tag: TagToSet | None) -> str:
     if tag is None:
         return ""
     try:
-        drop_undo_tag(run.world, run.before, tag)
+        drop_undo_tag(run.services, run.before, tag)
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         return f" {error.message}"
     return ""
 
 
-def _failed(
-    run: _Run, failure: ExecutionError, after: TableFacts, tag: WantedTag | None
-) -> Outcome:
+def _failed(run: _Run, failure: ExecutionError, after: TableFacts, tag: TagToSet | None) -> Outcome:
     if isinstance(failure, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
         return _outcome(run, Status.UNKNOWN, failure.message, after)
@@ -225,8 +225,8 @@ def _taken_back(run: _Run, problem: str, after: TableFacts) -> Outcome:
     run.held.require()
     if run.operation.undo_window_seconds is None:
         return _outcome(run, Status.FAILED, problem, after)
-    note = take_back(run.world, run.job_id, after)
-    after = run.world.surveyor.survey(run.before.table)
+    note = take_back(run.services, run.job_id, after)
+    after = run.services.surveyor.survey(run.before.table)
     return _outcome(run, Status.FAILED, f"{problem} {note}", after)
 
 
@@ -239,7 +239,7 @@ def _outcome(run: _Run, status: Status, reason: str, after: TableFacts) -> Outco
         status=status,
         reason=reason,
         started_at=run.started_at,
-        finished_at=run.world.clock(),
+        finished_at=run.services.clock(),
         stats=CompactionStats(
             files_before=len(before.data_files),
             files_after=len(after.data_files),

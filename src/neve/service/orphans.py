@@ -23,8 +23,8 @@ from neve.service.lease import HeldLease
 from neve.service.purge import Changes, purge_due
 from neve.service.recover import settle_left_behind
 from neve.service.run_job import JobContext, run_request
+from neve.service.services import Services
 from neve.service.sweep import OPEN_STATES, Found, Sweeper, refuse_if
-from neve.service.world import World
 
 OPERATION = str(Operation.REMOVE_ORPHAN_FILES)
 
@@ -38,24 +38,24 @@ class Swept:
     report: SweepReport | None
 
 
-def find_orphans(world: World, table: TableRef, rules: OrphanRules) -> SweepReport:
+def find_orphans(services: Services, table: TableRef, rules: OrphanRules) -> SweepReport:
     """The dry run: nothing is changed, and the store remembers that it was done."""
     job_id = str(uuid.uuid4())
-    settle_left_behind(world, table)
-    report = Sweeper(world, table, rules, job_id).look().report
-    world.store.quarantine.record_sweep(table, report.table_uuid, job_id, report.found)
+    settle_left_behind(services, table)
+    report = Sweeper(services, table, rules, job_id).look().report
+    services.store.quarantine.record_sweep(table, report.table_uuid, job_id, report.found)
     return report
 
 
 def sweep_orphans(
-    world: World, table: TableRef, rules: OrphanRules, *, log: bool = True
+    services: Services, table: TableRef, rules: OrphanRules, *, log: bool = True
 ) -> Outcome:
     """Delete what has waited long enough, and quarantine what is new; a first run only looks."""
-    return change_orphans(world, table, rules, quarantine=True, purge=True, log=log).outcome
+    return change_orphans(services, table, rules, quarantine=True, purge=True, log=log).outcome
 
 
 def change_orphans(
-    world: World,
+    services: Services,
     table: TableRef,
     rules: OrphanRules,
     *,
@@ -67,25 +67,27 @@ def change_orphans(
     reports: list[SweepReport] = []
 
     def sweep(context: JobContext) -> Outcome:
-        found = Sweeper(context.world, table, rules, context.job_id).look()
+        found = Sweeper(context.services, table, rules, context.job_id).look()
         reports.append(found.report)
         changes = _change(found, context.held, quarantine=quarantine, purge=purge)
         return _outcome(found, changes, context.started_at)
 
     arguments = {"quarantine": quarantine, "purge": purge}
-    outcome = run_request(world, JobRequest(table, OPERATION, arguments), sweep, log=log)
+    outcome = run_request(services, JobRequest(table, OPERATION, arguments), sweep, log=log)
     return Swept(outcome, reports[0] if reports else None)
 
 
-def restore_orphans(world: World, table: TableRef, paths: Sequence[str]) -> list[QuarantineEntry]:
+def restore_orphans(
+    services: Services, table: TableRef, paths: Sequence[str]
+) -> list[QuarantineEntry]:
     """Take entries off the list, all of them where none is named; the files stay for good."""
     entries: list[QuarantineEntry] = []
 
     def restore(context: JobContext) -> Outcome:
-        chosen = _chosen(table, quarantined(context.world, table), paths)
+        chosen = _chosen(table, quarantined(context.services, table), paths)
         context.check()
         ids = [entry.entry_id for entry in chosen]
-        quarantine = context.world.store.quarantine
+        quarantine = context.services.store.quarantine
         quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
         entries.extend(chosen)
         return Outcome(
@@ -95,12 +97,12 @@ def restore_orphans(world: World, table: TableRef, paths: Sequence[str]) -> list
             status=Status.SUCCEEDED,
             reason=f"{len(chosen)} files were taken off the quarantine.",
             started_at=context.started_at,
-            finished_at=context.world.clock(),
+            finished_at=context.services.clock(),
         )
 
     # A purge that is under way must end first: what it deletes cannot be restored.
     request = JobRequest(table, OPERATION, {"restore": list(paths)})
-    run_request(world, request, restore, log=False)
+    run_request(services, request, restore, log=False)
     return entries
 
 
@@ -120,15 +122,15 @@ def _chosen(
     return chosen
 
 
-def quarantined(world: World, table: TableRef) -> list[QuarantineEntry]:
+def quarantined(services: Services, table: TableRef) -> list[QuarantineEntry]:
     """Entries of the table that wait for being deleted."""
-    home = world.surveyor.home(table)
-    return world.store.quarantine.entries(home.table_uuid, OPEN_STATES)
+    home = services.surveyor.location(table)
+    return services.store.quarantine.entries(home.table_uuid, OPEN_STATES)
 
 
 def _change(found: Found, held: HeldLease, *, quarantine: bool, purge: bool) -> Changes:
     sweeper, report = found.sweeper, found.report
-    list_ = sweeper.world.store.quarantine
+    list_ = sweeper.services.store.quarantine
     if report.is_first:
         held.check()
         list_.record_sweep(report.table, report.table_uuid, sweeper.job_id, report.found)
@@ -142,7 +144,7 @@ def _change(found: Found, held: HeldLease, *, quarantine: bool, purge: bool) -> 
         purge_due(found, held, changes)
     if quarantine:
         held.check()
-        # The report is older than the deletions: what they took must not be listed anew.
+        # The report is older than the deletions: what they took must not be listed again.
         settled = changes.settled_paths
         new = [orphan for orphan in report.orphans if orphan.path not in settled]
         changes.quarantined = list_.add(report.table, report.table_uuid, sweeper.job_id, new)
@@ -175,7 +177,7 @@ def _outcome(found: Found, changes: Changes, started_at: datetime) -> Outcome:
         status=Status.FAILED if changes.left else status,
         reason=changes.reason or _what_happened(report, changes),
         started_at=started_at,
-        finished_at=found.sweeper.world.clock(),
+        finished_at=found.sweeper.services.clock(),
         stats=CompactionStats(
             files_before=report.listed.files,
             files_after=report.listed.files - purged.files,

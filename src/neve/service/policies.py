@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.policies import EffectivePolicy, PolicyBook
-from neve.planning.effective_policy import DEFAULT
-from neve.planning.policies import resolve
+from neve.policy.effective import DEFAULT
+from neve.policy.resolve import resolve
 
 #: Operations that remove something for good run only where somebody asked for it.
 DELETING = frozenset({Operation.EXPIRE_SNAPSHOTS, Operation.REMOVE_ORPHAN_FILES})

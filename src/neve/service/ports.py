@@ -13,7 +13,7 @@ from neve.model.integrity import (
     FooterReport,
     KnownColumns,
     MetadataHistory,
-    MetadataTrouble,
+    MetadataProblem,
     Stored,
     TableIntegrity,
 )
@@ -28,7 +28,7 @@ from neve.model.orphans import (
     QuarantineState,
     ReachableFiles,
     Sweep,
-    TableHome,
+    TableLocation,
 )
 from neve.model.outcome import Outcome
 from neve.model.plan import RewriteDataFiles
@@ -83,15 +83,17 @@ class Surveyor(Protocol):
         """Every file that the table's metadata reaches now, through all snapshots."""
         ...
 
-    def home(self, table: TableRef) -> TableHome:
+    def location(self, table: TableRef) -> TableLocation:
         """Where the table lives now."""
         ...
 
-    def homes(self) -> list[TableHome]:
+    def locations(self) -> list[TableLocation]:
         """Where all tables of all catalogs live; one that cannot be loaded is an error."""
         ...
 
-    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
+    def other_registration(
+        self, table: TableRef, table_uuid: str, *, recheck: bool = False
+    ) -> TableRef | None:
         """Another name, in any catalog, under which the same table is registered, if any."""
         ...
 
@@ -107,7 +109,7 @@ class Surveyor(Protocol):
 
         These are files that one of the reached paths means, by whatever name, and files that any
         other table of any catalog reaches. A table that cannot be read is an error. Tables are
-        asked anew with `recheck`, otherwise an answer of some minutes serves.
+        asked again with `recheck`, otherwise an answer of some minutes serves.
         """
         ...
 
@@ -143,7 +145,7 @@ class Engine(Protocol):
         ...
 
     def stage(
-        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
     ) -> list[StagedFiles]:
         """Write the live rows of files into new ones. Nothing is committed."""
         ...
@@ -163,13 +165,13 @@ class Engine(Protocol):
         table: TableRef,
         step: RewriteDataFiles,
         properties: Mapping[str, str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> None:
         """Order rows: rewrite and commit all files of the step's partitions."""
         ...
 
     def execute(
-        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+        self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None: ...
 
     def splice(
@@ -177,7 +179,7 @@ class Engine(Protocol):
         table: TableRef,
         orders: Sequence[SpliceOrder],
         wanted: SpliceRequirements,
-        say: Reporter,
+        reporter: Reporter,
     ) -> list[SpliceReport]: ...
 
     def replace_files(
@@ -213,7 +215,7 @@ class Engine(Protocol):
         listing: Listing,
         read_reachable: Callable[[], ReachableFiles],
         watched: Sequence[str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> Sweep:
         """List files, then read what is reachable, and compare."""
         ...
@@ -368,15 +370,15 @@ class Outcomes(Protocol):
 class UncommittedFiles(Protocol):
     """Files that were written and not committed. The sweeper will look at them."""
 
-    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+    def add_uncommitted_files(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         """Remember files."""
         ...
 
-    def leftovers(self, table: TableRef) -> list[str]:
+    def uncommitted_files(self, table: TableRef) -> list[str]:
         """Files that jobs on the table wrote and did not commit."""
         ...
 
-    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+    def writers_of_uncommitted_files(self, table: TableRef) -> dict[str, str]:
         """The same files, each with the job that wrote it."""
         ...
 
@@ -410,7 +412,7 @@ class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, Protocol
 class Inspector(Protocol):
     """Reads tables that may be damaged, as far as they can be read. Nothing is written."""
 
-    def integrity(self, table: TableRef) -> TableIntegrity | MetadataTrouble:
+    def integrity(self, table: TableRef) -> TableIntegrity | MetadataProblem:
         """What the table's metadata claims, or why there is no metadata to speak of."""
         ...
 
@@ -418,7 +420,7 @@ class Inspector(Protocol):
         """What storage says about each path."""
         ...
 
-    def history(self, trouble: MetadataTrouble, folder: str | None) -> MetadataHistory:
+    def history(self, problem: MetadataProblem, folder: str | None) -> MetadataHistory:
         """The metadata files beside the current one; another folder may be named."""
         ...
 
@@ -435,7 +437,7 @@ class FileOpener(Protocol):
         table: TableRef,
         claims: Sequence[FileClaim],
         columns: KnownColumns,
-        say: Reporter,
+        reporter: Reporter,
     ) -> FooterReport:
         """Compare files with what manifests say."""
         ...

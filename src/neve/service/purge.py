@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from neve.model.orphans import FileTotals, Keep, QuarantineEntry, QuarantineState
+from neve.model.orphans import FileTotals, KeptReason, QuarantineEntry, QuarantineState
 from neve.planning.operations import remove_orphan_files as guards
 from neve.service.lease import HeldLease
 from neve.service.sweep import Found
@@ -40,7 +40,7 @@ class Changes:
 def purge_due(found: Found, held: HeldLease, changes: Changes) -> None:
     """Delete entries whose delay is over, if all that made them orphans still holds."""
     sweeper, sweep = found.sweeper, found.sweep
-    waited = sweeper.world.store.quarantine.due(
+    waited = sweeper.services.store.quarantine.due(
         found.report.table_uuid, sweeper.rules.purge_delay_seconds
     )
     due: list[QuarantineEntry] = []
@@ -63,7 +63,7 @@ def _release(
     changes: Changes,
 ) -> None:
     """Take entries off the list, by the reason for it."""
-    quarantine, there = found.sweeper.world.store.quarantine, found.sweep.watched
+    quarantine, there = found.sweeper.services.store.quarantine, found.sweep.watched
     for reason, entries in released.items():
         held.check()
         # One that is gone after its deletion was begun: that run ended before it could say so.
@@ -82,18 +82,18 @@ def _delete(
     found: Found, held: HeldLease, entries: Sequence[QuarantineEntry], changes: Changes
 ) -> None:
     """One batch: look at the files once more, ask the engine once more, delete, look again."""
-    world, table = found.sweeper.world, found.sweeper.table
+    services, table = found.sweeper.services, found.sweeper.table
     agreed = _agreed(found, held, entries, changes)
     held.check()
     # The intention is written first: a crash leaves a list, not a riddle.
-    world.store.quarantine.move(_ids(agreed), QuarantineState.PURGING, "")
+    services.store.quarantine.move(_ids(agreed), QuarantineState.PURGING, "")
     held.require()
-    world.say(f"Deleting {len(agreed)} orphans of {table} …")
-    world.engine.delete_files(table, _paths(agreed))
-    left = {file.path for file in world.engine.look_up(table, _paths(agreed))}
+    services.reporter(f"Deleting {len(agreed)} orphans of {table} …")
+    services.engine.delete_files(table, _paths(agreed))
+    left = {file.path for file in services.engine.look_up(table, _paths(agreed))}
     gone = [entry for entry in agreed if entry.orphan.path not in left]
     said = f"Deleted by job {found.sweeper.job_id}."
-    world.store.quarantine.move(_ids(gone), QuarantineState.PURGED, said)
+    services.store.quarantine.move(_ids(gone), QuarantineState.PURGED, said)
     changes.purged += gone
     changes.left += len(left)
 
@@ -102,17 +102,17 @@ def _agreed(
     found: Found, held: HeldLease, entries: Sequence[QuarantineEntry], changes: Changes
 ) -> list[QuarantineEntry]:
     """Entries whose files are unchanged this very moment, and that no table reaches."""
-    world, table = found.sweeper.world, found.sweeper.table
-    there = {file.path: file for file in world.engine.look_up(table, _paths(entries))}
-    unreached = set(world.engine.unreachable(table, _paths(entries)))
+    services, table = found.sweeper.services, found.sweeper.table
+    there = {file.path: file for file in services.engine.look_up(table, _paths(entries))}
+    unreached = set(services.engine.unreachable(table, _paths(entries)))
     # Other tables come last: between asking them and deleting, as little as possible happens.
-    needed = world.surveyor.needed(table, _paths(entries), recheck=True)
+    needed = services.surveyor.needed(table, _paths(entries), recheck=True)
     agreed: list[QuarantineEntry] = []
     released: dict[str, list[QuarantineEntry]] = defaultdict(list)
     for entry in entries:
-        keep = None if entry.orphan.path in unreached else Keep.REACHABLE_IN_ENGINE
+        keep = None if entry.orphan.path in unreached else KeptReason.REACHABLE_IN_ENGINE
         if keep is None and entry.orphan.path in needed:
-            keep = Keep.REFERENCED
+            keep = KeptReason.REFERENCED
         if reason := guards.why_released(entry, there.get(entry.orphan.path), keep):
             released[reason].append(entry)
         else:

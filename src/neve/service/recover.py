@@ -21,9 +21,9 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 from neve.service.lease import HeldLease
+from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.verify import snapshots_of, verify_commits
-from neve.service.world import World
 
 ROLLBACK = "rollback"
 NO_SNAPSHOT = "It left no snapshot in the table."
@@ -42,45 +42,45 @@ ENDED_EARLY = {
 }
 
 
-def settle_unfinished(world: World, facts: TableFacts) -> list[tuple[Job, NeveError]]:
+def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, NeveError]]:
     """Find each lost job's id in the snapshot log, and prove what it committed.
 
     Returns the jobs about which nothing could be found out now, each with the reason: they stay,
     and the others do not wait for them.
     """
     left: list[tuple[Job, NeveError]] = []
-    for job in world.store.unfinished(facts.table):
+    for job in services.store.unfinished(facts.table):
         try:
-            state, reason = _judge(world, job, facts)
+            state, reason = _judge(services, job, facts)
         except StoreError:
             raise
         except NeveError as error:
             left.append((job, error))
         else:
-            world.store.settle(job, state, reason)
+            services.store.settle(job, state, reason)
     return left
 
 
-def settle_left_behind(world: World, table: TableRef) -> list[tuple[Job, NeveError]]:
+def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, NeveError]]:
     """The same for whoever has not surveyed the table; most tables have nothing to settle."""
-    jobs = world.store.unfinished(table)
+    jobs = services.store.unfinished(table)
     if not jobs:
         return []
     try:
-        facts = world.surveyor.survey(table)
+        facts = services.surveyor.survey(table)
     except TableNotFound:
         for job in jobs:
             reason = f"There is no table {table} any more: it was dropped or renamed."
-            world.store.settle(job, JobState.FAILED, reason)
+            services.store.settle(job, JobState.FAILED, reason)
         return []
     except StoreError:
         raise
     except NeveError as error:
         return [(job, error) for job in jobs]
-    return settle_unfinished(world, facts)
+    return settle_unfinished(services, facts)
 
 
-def settle_after(world: World, held: HeldLease, error: NeveError) -> None:
+def settle_after(services: Services, held: HeldLease, error: NeveError) -> None:
     """End a job that an error has ended; the error itself must not be hidden by more of them."""
     state = JobState.UNKNOWN
     if isinstance(error, ExecutionError | EnvironmentProblem | JobRefused) and not isinstance(
@@ -88,12 +88,12 @@ def settle_after(world: World, held: HeldLease, error: NeveError) -> None:
     ):
         with suppress(NeveError):
             # A commit may have landed before the error, and is verified with the next turn then.
-            if not snapshots_of(held.lease.job_id, world.surveyor.survey(held.lease.table)):
+            if not snapshots_of(held.lease.job_id, services.surveyor.survey(held.lease.table)):
                 state = JobState.FAILED
     held.end(state, error.message)
 
 
-def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
+def _judge(services: Services, job: Job, facts: TableFacts) -> tuple[JobState, str]:
     if job.operation == ROLLBACK:
         return _judge_rollback(job, facts)
     snapshots = snapshots_of(job.job_id, facts)
@@ -106,7 +106,7 @@ def _judge(world: World, job: Job, facts: TableFacts) -> tuple[JobState, str]:
             "Its snapshot is in the table, but the one before it has expired: "
             "whether it changed a row can no longer be told.",
         )
-    if problem := _problem(world, job, facts, snapshots):
+    if problem := _problem(services, job, facts, snapshots):
         return (
             JobState.FAILED,
             f"Its snapshot is in the table, but {problem} "
@@ -120,7 +120,7 @@ def _why_nothing(job: Job, facts: TableFacts) -> str:
         return ENDED_EARLY[Operation(job.operation)]
     if all(snapshot.committed_at > job.updated_at for snapshot in facts.snapshots):
         return (
-            f"{NO_SNAPSHOT} All that are there are younger: the table was made anew, "
+            f"{NO_SNAPSHOT} All that are there are younger: the table was made again, "
             "or its old snapshots have expired."
         )
     return NO_SNAPSHOT
@@ -140,8 +140,8 @@ def _judge_rollback(job: Job, facts: TableFacts) -> tuple[JobState, str]:
 
 
 def _problem(
-    world: World, job: Job, facts: TableFacts, snapshots: Sequence[SnapshotFacts]
+    services: Services, job: Job, facts: TableFacts, snapshots: Sequence[SnapshotFacts]
 ) -> str | None:
     if job.operation in CHECKS:
-        return check_commits(world, facts.table, Operation(job.operation), snapshots)
-    return verify_commits(world, facts.table, snapshots).problem
+        return check_commits(services, facts.table, Operation(job.operation), snapshots)
+    return verify_commits(services, facts.table, snapshots).problem

@@ -16,7 +16,7 @@ from neve.service.ports import Clock, Reporter
 class JobReporter:
     """The reporter of one job."""
 
-    say: Reporter
+    reporter: Reporter
     events: Callable[[JobEvent], None]
     lease: Lease
     operation: str
@@ -27,11 +27,11 @@ class JobReporter:
 
     def __call__(self, message: str) -> None:
         self.message = message
-        self.say(message)
+        self.reporter(message)
         self.tell(self.held.state)
 
     def progress(self, done: int, total: int) -> None:
-        self.say.progress(done, total)
+        self.reporter.progress(done, total)
         self.tell(self.held.state, done=done, total=total)
 
     def tell(

@@ -13,8 +13,8 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.service.run_job import JobContext, run_request
+from neve.service.services import Services
 from neve.service.undo import undo_tag
-from neve.service.world import World
 
 OPERATION = "rollback"
 
@@ -29,23 +29,23 @@ class RollbackTarget:
 
 
 def roll_back(
-    world: World, table: TableRef, target: RollbackTarget, *, undo_window_seconds: int
+    services: Services, table: TableRef, target: RollbackTarget, *, undo_window_seconds: int
 ) -> Outcome:
     """Make an earlier snapshot current. What is left behind stays tagged for the undo window."""
-    find_target(world.surveyor.survey(table), target)
+    find_target(services.surveyor.survey(table), target)
     request = JobRequest(table, OPERATION)
-    return run_request(world, request, partial(_go_back, target, undo_window_seconds))
+    return run_request(services, request, partial(_go_back, target, undo_window_seconds))
 
 
 def _go_back(target: RollbackTarget, undo_window_seconds: int, context: JobContext) -> Outcome:
-    world = context.world
-    before = world.surveyor.survey(context.table)
+    services = context.services
+    before = services.surveyor.survey(context.table)
     snapshot = find_target(before, target)
-    tag = undo_tag(world, before, context.job_id, undo_window_seconds)
+    tag = undo_tag(services, before, context.job_id, undo_window_seconds)
     context.check()
     context.enter(JobState.COMMITTING)
     # One commit: what is left behind is kept by the very change that leaves it.
-    world.metadata.commit(
+    services.metadata.commit(
         MetadataChange(
             table=context.table,
             table_uuid=before.table_uuid,
@@ -56,8 +56,8 @@ def _go_back(target: RollbackTarget, undo_window_seconds: int, context: JobConte
             set_main=snapshot.snapshot_id,
         )
     )
-    after = world.surveyor.survey(context.table)
-    return _outcome(world, context.job_id, context.started_at, before, after, snapshot)
+    after = services.surveyor.survey(context.table)
+    return _outcome(services, context.job_id, context.started_at, before, after, snapshot)
 
 
 def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:
@@ -131,7 +131,7 @@ def _not_current(facts: TableFacts, snapshot: SnapshotFacts) -> SnapshotFacts:
 
 
 def _outcome(
-    world: World,
+    services: Services,
     job_id: str,
     started_at: datetime,
     before: TableFacts,
@@ -150,7 +150,7 @@ def _outcome(
         status=Status.SUCCEEDED,
         reason=reason,
         started_at=started_at,
-        finished_at=world.clock(),
+        finished_at=services.clock(),
         stats=CompactionStats(
             files_before=len(before.data_files),
             files_after=len(after.data_files),

@@ -29,9 +29,9 @@ from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
 from neve.service.copy import run_copy
 from neve.service.lease import HeldLease
+from neve.service.services import Services
 from neve.service.staged import run_staged
 from neve.service.step_run import StepResult, StepRun
-from neve.service.world import World
 
 #: Times that groups are planned in all, where writers take their files.
 MAX_ROUNDS = 5
@@ -43,7 +43,7 @@ USUAL_WINDOW_SECONDS = 1.0
 #: From this round on a group that is always taken is cut in two, and in four in the next.
 FIRST_ROUND_OF_PIECES = 2
 MIN_PIECE_BYTES = 16 * 1024**2
-#: A writer who was faster is looked out for this often, so long, and so many of its gaps.
+#: A writer who was faster is looked out for this often, so long, and this many of its gaps.
 LOOK_SECONDS = 0.1
 MAX_LOOKOUT_SECONDS = 30.0
 LOOKOUT_GAPS = 2
@@ -55,13 +55,13 @@ Replan = Callable[[TableFacts], Plan]
 class Run:
     """One execution of a plan, from its claim on the table to its outcome."""
 
-    world: World
+    services: Services
     plan: Plan
     job_id: str
     held: HeldLease
     before: TableFacts
     started_at: datetime
-    #: Plans the table anew, for a run that may; None for a plan that is run as it is.
+    #: Plans the table again, for a run that may; None for a plan that is run as it is.
     replan: Replan | None = None
     #: What the outcome should mention besides its figures.
     notes: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ def run_rounds(run: Run) -> StepFailure | None:
                 f"{_groups(len(taken))} changed by writers meanwhile and left to the next run."
             )
             return None
-        base = run.world.surveyor.survey(plan.table, where=run.plan.where)
+        base = run.services.surveyor.survey(plan.table, where=run.plan.where)
         plan = only_partitions_of(run.replan(base), taken)
         run.taken_by_writers.clear()
         run.notes.append(f"{_groups(len(taken))} changed by writers meanwhile and planned again.")
@@ -134,7 +134,7 @@ def _run_plan(
         part, number = parts.popleft(), next(run.numbers)
         run.held.check()
         run.held.enter(JobState.REWRITING)
-        run.world.say(f"Compacting {len(part.groups)} file groups of {plan.table} …")
+        run.services.reporter(f"Compacting {len(part.groups)} file groups of {plan.table} …")
         try:
             result = _run_part(run, number, part, base, is_near=round_number > 0)
         except ExecutionError as error:
@@ -167,7 +167,7 @@ def _parts(step: RewriteDataFiles, round_number: int) -> Iterator[RewriteDataFil
 
 
 def pieces_of(group: FileGroup, number: int) -> list[FileGroup]:
-    """The group in up to so many parts, each with work of its own."""
+    """The group in up to this many parts, each with work of its own."""
     most = min(number, len(group.files) // 2, group.input_bytes // MIN_PIECE_BYTES)
     if most < 2:
         return [group]
@@ -202,10 +202,10 @@ def _run_part(
         _look_out_for_writers(run)
     else:
         _wait_for_writers(run, base)
-    started = run.world.clock()
-    head = run.world.surveyor.survey(run.plan.table)
+    started = run.services.clock()
+    head = run.services.surveyor.survey(run.plan.table)
     result = run_staged(_step_run(run, number, part, head, properties))
-    run.windows.append((run.world.clock() - started).total_seconds())
+    run.windows.append((run.services.clock() - started).total_seconds())
     return result
 
 
@@ -213,7 +213,7 @@ def _step_run(
     run: Run, number: int, part: RewriteDataFiles, base: TableFacts, properties: dict[str, str]
 ) -> StepRun:
     return StepRun(
-        run.world,
+        run.services,
         run.plan.table,
         part,
         base,
@@ -229,9 +229,9 @@ def _order_rows(
     run: Run, part: RewriteDataFiles, base: TableFacts, properties: dict[str, str]
 ) -> StepResult:
     """Iceberg's action plans and commits by itself: all groups at once, or one after the other."""
-    table, engine = run.plan.table, run.world.engine
+    table, engine = run.plan.table, run.services.engine
     try:
-        engine.rewrite(table, part, properties, run.world.say)
+        engine.rewrite(table, part, properties, run.services.reporter)
     except CommitConflict as conflict:
         if len(part.groups) == 1:
             return StepResult(conflicting=part.groups, conflict=conflict.message)
@@ -252,23 +252,23 @@ def _wait_for_writers(run: Run, facts: TableFacts) -> None:
     """Begin where the work lies between two commits of a writer with a rhythm."""
     others = _commits_of_others(facts)
     window = max(run.windows, default=USUAL_WINDOW_SECONDS)
-    seconds = seconds_to_wait(others, run.world.clock(), window_seconds=window)
+    seconds = seconds_to_wait(others, run.services.clock(), window_seconds=window)
     if seconds > 0:
-        run.world.sleep(seconds)
+        run.services.sleep(seconds)
 
 
 def _look_out_for_writers(run: Run) -> None:
     """Begin right after the next commit of a writer: then the whole gap is free."""
-    look = run.world.surveyor.outline
+    look = run.services.surveyor.outline
     facts = look(run.plan.table)
     others = _commits_of_others(facts)
-    gap = usual_gap(others, run.world.clock())
+    gap = usual_gap(others, run.services.clock())
     # The last window is that of a part like this one.
     window = run.windows[-1] if run.windows else USUAL_WINDOW_SECONDS
-    if gap is None or fits_before_next(others, run.world.clock(), gap, window_seconds=window):
+    if gap is None or fits_before_next(others, run.services.clock(), gap, window_seconds=window):
         return
     for _ in range(math.ceil(min(LOOKOUT_GAPS * gap, MAX_LOOKOUT_SECONDS) / LOOK_SECONDS)):
-        run.world.sleep(LOOK_SECONDS)
+        run.services.sleep(LOOK_SECONDS)
         if look(run.plan.table).snapshot_id != facts.snapshot_id:
             return
 

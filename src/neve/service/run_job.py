@@ -18,14 +18,14 @@ from neve.model.table import TableRef
 from neve.service.lease import HeldLease, hold
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
-from neve.service.world import World
+from neve.service.services import Services
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
     """What the work of a job is given."""
 
-    world: World
+    services: Services
     table: TableRef
     job_id: str
     operation: str
@@ -46,23 +46,27 @@ class JobContext:
 Work = Callable[[JobContext], Outcome]
 
 
-def run_request(world: World, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
+def run_request(
+    services: Services, request: JobRequest, work: Work, *, log: bool = True
+) -> Outcome:
     """Submit, claim and run a job in this process, or raise TableBusy."""
-    lease = world.store.begin(str(uuid.uuid4()), request, world.lease_seconds)
-    return run_job(world, lease, request.operation, work, log=log)
+    lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
+    return run_job(services, lease, request.operation, work, log=log)
 
 
-def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool = True) -> Outcome:
+def run_job(
+    services: Services, lease: Lease, operation: str, work: Work, *, log: bool = True
+) -> Outcome:
     """Run a job that was claimed.
 
     With `log=False` the row of the maintenance log is left to the caller, who may write many.
     """
-    with hold(world.store, lease, world.lease_seconds, world.stop) as held:
-        started_at = world.clock()
+    with hold(services.store, lease, services.lease_seconds, services.stop) as held:
+        started_at = services.clock()
         reporter = JobReporter(
-            world.say, world.events, lease, operation, held, world.clock, started_at
+            services.reporter, services.events, lease, operation, held, services.clock, started_at
         )
-        told = world.with_reporter(reporter)
+        told = services.with_reporter(reporter)
         context = JobContext(told, lease.table, lease.job_id, operation, held, started_at, reporter)
         try:
             settle_left_behind(told, lease.table)
@@ -74,8 +78,8 @@ def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool
             reporter.tell(JobState.FAILED, error.message)
             raise
         if log:
-            outcome = record_in_log(world, outcome)
-        world.store.finish(held.lease, outcome)
+            outcome = record_in_log(services, outcome)
+        services.store.finish(held.lease, outcome)
         reporter.tell(outcome.status.job_state, outcome.reason)
     return outcome
 
@@ -83,7 +87,7 @@ def run_job(world: World, lease: Lease, operation: str, work: Work, *, log: bool
 def _end(context: JobContext, error: NeveError) -> None:
     """An error before the first change ends the job; after it, the table decides."""
     if context.held.has_begun:
-        settle_after(context.world, context.held, error)
+        settle_after(context.services, context.held, error)
     else:
         context.held.end(JobState.FAILED, error.message)
 
@@ -97,14 +101,14 @@ def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
         status=Status.CANCELLED,
         reason=stop.message,
         started_at=context.started_at,
-        finished_at=context.world.clock(),
+        finished_at=context.services.clock(),
     )
 
 
-def record_in_log(world: World, outcome: Outcome) -> Outcome:
+def record_in_log(services: Services, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
-        world.log.write([outcome])
+        services.log.write([outcome])
     except NeveError as error:
         return replace(
             outcome, reason=f"{outcome.reason} The maintenance log was not written: {error.message}"

@@ -12,7 +12,7 @@ from neve.model.outcome import Outcome
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
-from neve.planning.effective_policy import plan_request
+from neve.policy.effective import plan_request
 from neve.service.expire import ExpireSnapshotsOperation
 from neve.service.maintain import Maintenance
 from neve.service.operate import TableOperation, run_operation
@@ -23,11 +23,11 @@ from neve.service.upkeep import upkeep_of
 class Runner(Protocol):
     """One operation on one table, by its policy."""
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Any:
+    def preview(self, services: Maintenance, facts: TableFacts) -> Any:
         """The plan: whether it is empty, its reason, and what `run` is given back."""
         ...
 
-    def run(self, world: Maintenance, table: TableRef, planned: Any) -> Outcome:
+    def run(self, services: Maintenance, table: TableRef, planned: Any) -> Outcome:
         """Run what was shown; plan again only where the table has moved on since."""
         ...
 
@@ -38,14 +38,14 @@ class Compaction:
 
     policy: EffectivePolicy
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> Plan:
+    def preview(self, services: Maintenance, facts: TableFacts) -> Plan:
         where = self.policy.rewrite_data_files.where
         if where is not None:
-            facts = world.surveyor.survey(facts.table, where=where)
-        return world.plan_from(facts, plan_request(self.policy), self.policy.compaction)
+            facts = services.surveyor.survey(facts.table, where=where)
+        return services.plan_from(facts, plan_request(self.policy), self.policy.compaction)
 
-    def run(self, world: Maintenance, table: TableRef, planned: Plan) -> Outcome:
-        return world.compact(
+    def run(self, services: Maintenance, table: TableRef, planned: Plan) -> Outcome:
+        return services.compact(
             table,
             plan_request(self.policy),
             where=self.policy.rewrite_data_files.where,
@@ -61,11 +61,11 @@ class OnTable:
 
     of: TableOperation
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> OperationPlan[Any]:
-        return self.of.plan(world, facts)
+    def preview(self, services: Maintenance, facts: TableFacts) -> OperationPlan[Any]:
+        return self.of.plan(services, facts)
 
-    def run(self, world: Maintenance, table: TableRef, planned: OperationPlan[Any]) -> Outcome:
-        return run_operation(world, table, self.of, planned=planned, log=False)
+    def run(self, services: Maintenance, table: TableRef, planned: OperationPlan[Any]) -> Outcome:
+        return run_operation(services, table, self.of, planned=planned, log=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class Sweep:
 
     rules: OrphanRules
 
-    def preview(self, world: Maintenance, facts: TableFacts) -> _WillLook:
+    def preview(self, services: Maintenance, facts: TableFacts) -> _WillLook:
         return _WillLook("Files are listed, and orphans go into quarantine.")
 
-    def run(self, world: Maintenance, table: TableRef, planned: _WillLook) -> Outcome:
-        return sweep_orphans(world, table, self.rules, log=False)
+    def run(self, services: Maintenance, table: TableRef, planned: _WillLook) -> Outcome:
+        return sweep_orphans(services, table, self.rules, log=False)
 
 
 @dataclass(frozen=True, slots=True)

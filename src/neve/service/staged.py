@@ -52,11 +52,11 @@ def _orders(run: StepRun, groups: Sequence[FileGroup]) -> dict[int, Written]:
 
 def _stage(run: StepRun, orders: Mapping[int, Written]) -> list[StagedFiles]:
     assert run.base.snapshot_id is not None
-    return run.world.engine.stage(
+    return run.services.engine.stage(
         run.table,
         run.base.snapshot_id,
         [_order(run, number, order) for number, order in orders.items()],
-        run.world.say,
+        run.services.reporter,
     )
 
 
@@ -103,7 +103,7 @@ def _commit(
     assert snapshot_id is not None
 
     def commit(numbers: Sequence[int]) -> None:
-        run.world.engine.commit_staged(
+        run.services.engine.commit_staged(
             run.table, snapshot_id, [staged[number] for number in numbers], run.properties
         )
 

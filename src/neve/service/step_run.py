@@ -12,7 +12,7 @@ from neve.model.plan import FileGroup, RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
 from neve.service.lease import HeldLease
-from neve.service.world import World
+from neve.service.services import Services
 
 #: Times that a commit is tried: each time without the groups that writers took.
 MAX_COMMITS = 4
@@ -22,7 +22,7 @@ MAX_COMMITS = 4
 class StepRun:
     """One step, or a part of it, with what it needs from the run around it."""
 
-    world: World
+    services: Services
     table: TableRef
     step: RewriteDataFiles
     #: The table when the step began; what the commit is validated from.
@@ -37,7 +37,7 @@ class StepRun:
     def remember_leftovers(self, paths: Sequence[str]) -> None:
         """Files that will not be committed; deleting them is for the sweeper, not for this run."""
         if paths:
-            self.world.store.add_leftovers(self.job_id, self.table, list(paths))
+            self.services.store.add_uncommitted_files(self.job_id, self.table, list(paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def commit_untouched(
 
 def _guilty(run: StepRun, written: Mapping[int, Written], keys: Sequence[int]) -> list[int]:
     """Those of which a writer removed a file, or put a delete on one, since the base."""
-    now = run.world.surveyor.survey(run.table)
+    now = run.services.surveyor.survey(run.table)
     sources = [path for key in keys for path in written[key].sources]
     changed = changed_files(run.base, now, sources)
     return [key for key in keys if not changed.isdisjoint(written[key].sources)]

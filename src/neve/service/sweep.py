@@ -11,7 +11,7 @@ from neve.model.facts import EPOCH
 from neve.model.job import Job
 from neve.model.orphans import (
     FileTotals,
-    Keep,
+    KeptReason,
     ListedFile,
     Listing,
     Orphan,
@@ -20,12 +20,12 @@ from neve.model.orphans import (
     QuarantineState,
     Sweep,
     SweepReport,
-    TableHome,
+    TableLocation,
 )
 from neve.model.table import TableRef
 from neve.planning.locations import path_of
 from neve.planning.operations import remove_orphan_files as guards
-from neve.service.world import World
+from neve.service.services import Services
 
 OPEN_STATES = tuple(state for state in QuarantineState if state.is_open)
 NEXT_STEP = "Nothing was changed."
@@ -42,16 +42,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    world: World
+    services: Services
     table: TableRef
     rules: OrphanRules
     job_id: str
 
     def look(self) -> Found:
         """List, compare, ask the engine, and apply every guard."""
-        world, home = self.world, self.world.surveyor.home(self.table)
-        now = world.clock()
-        others = [other for other in world.surveyor.homes() if other.table != self.table]
+        services, home = self.services, self.services.surveyor.location(self.table)
+        now = services.clock()
+        others = [other for other in services.surveyor.locations() if other.table != self.table]
         roots, not_listed = guards.roots_of(home)
         refuse_if(guards.gc_refusal(home))
         refuse_if(guards.overlap_refusal(home, roots, others))
@@ -63,19 +63,19 @@ class Sweeper:
             cutoff_ms=_milliseconds(limit),
             now_ms=_milliseconds(now),
         )
-        world.say(f"Listing files of {self.table} …")
-        sweep = world.engine.sweep(
+        services.reporter(f"Listing files of {self.table} …")
+        sweep = services.engine.sweep(
             self.table,
             listing,
-            lambda: world.surveyor.reachable(self.table),
+            lambda: services.surveyor.reachable(self.table),
             [entry.orphan.path for entry in self._entries(home, OPEN_STATES)],
-            world.say,
+            services.reporter,
         )
         refuse_if(guards.changed_home_refusal(home, sweep))
         refuse_if(guards.nothing_reached_refusal(sweep))
         refuse_if(guards.elsewhere_refusal(sweep))
         sweep = self._second_opinion(self._without_restored(home, sweep))
-        needed = world.surveyor.needed(
+        needed = services.surveyor.needed(
             self.table, [file.path for file in sweep.candidates], sweep.reachable.paths
         )
         sweep = self._without_needed(sweep, needed)
@@ -92,20 +92,22 @@ class Sweeper:
             not_listed=not_listed,
             referenced_by=tuple(sorted(set(needed.values()) - {self.table})),
             stop=guards.ratio_refusal(sweep, self.rules.max_orphan_ratio),
-            is_first=not world.store.quarantine.was_swept(home.table_uuid),
+            is_first=not services.store.quarantine.was_swept(home.table_uuid),
         )
         return Found(self, sweep, report)
 
     def _unfinished(self) -> list[Job]:
         """Jobs of the table without an end, left behind or running, but this one."""
-        store = self.world.store
+        store = self.services.store
         jobs = [*store.unfinished(self.table), *store.jobs(self.table)]
         return [job for job in jobs if not job.state.is_final and job.job_id != self.job_id]
 
-    def _entries(self, home: TableHome, states: Sequence[QuarantineState]) -> list[QuarantineEntry]:
-        return self.world.store.quarantine.entries(home.table_uuid, states)
+    def _entries(
+        self, home: TableLocation, states: Sequence[QuarantineState]
+    ) -> list[QuarantineEntry]:
+        return self.services.store.quarantine.entries(home.table_uuid, states)
 
-    def _without_restored(self, home: TableHome, sweep: Sweep) -> Sweep:
+    def _without_restored(self, home: TableLocation, sweep: Sweep) -> Sweep:
         """What a person has restored is not marked again, as long as it is the same file."""
         restored = {
             entry.orphan.path: entry.orphan
@@ -116,19 +118,21 @@ class Sweeper:
             for file in sweep.candidates
             if file.path in restored and guards.is_unchanged(restored[file.path], file)
         ]
-        return _with_kept(sweep, Keep.RESTORED, kept)
+        return _with_kept(sweep, KeptReason.RESTORED, kept)
 
     def _second_opinion(self, sweep: Sweep) -> Sweep:
         """Only what the engine does not reach either stays a candidate."""
-        self.world.say(f"Asking Spark about {len(sweep.candidates)} candidates of {self.table} …")
+        self.services.reporter(
+            f"Asking Spark about {len(sweep.candidates)} candidates of {self.table} …"
+        )
         paths = [file.path for file in sweep.candidates]
-        agreed = set(self.world.engine.unreachable(self.table, paths))
+        agreed = set(self.services.engine.unreachable(self.table, paths))
         kept = [file for file in sweep.candidates if file.path not in agreed]
-        return _with_kept(sweep, Keep.REACHABLE_IN_ENGINE, kept)
+        return _with_kept(sweep, KeptReason.REACHABLE_IN_ENGINE, kept)
 
     def _without_needed(self, sweep: Sweep, needed: Mapping[str, TableRef]) -> Sweep:
         """What the table reaches by another name stays, and what any other table reaches."""
-        for why, is_own in ((Keep.REACHABLE, True), (Keep.REFERENCED, False)):
+        for why, is_own in ((KeptReason.REACHABLE, True), (KeptReason.REFERENCED, False)):
             kept = [
                 file
                 for file in sweep.candidates
@@ -138,12 +142,12 @@ class Sweeper:
         return sweep
 
     def _orphans(self, sweep: Sweep) -> tuple[Orphan, ...]:
-        written = self.world.store.writers_of_leftovers(self.table)
+        written = self.services.store.writers_of_uncommitted_files(self.table)
         leftovers = {path_of(path): job_id for path, job_id in written.items()}
         return tuple(guards.as_orphan(file, leftovers) for file in sweep.candidates)
 
 
-def _with_kept(sweep: Sweep, why: Keep, files: Sequence[ListedFile]) -> Sweep:
+def _with_kept(sweep: Sweep, why: KeptReason, files: Sequence[ListedFile]) -> Sweep:
     """The sweep with some candidates kept after all, for entries in the quarantine, too."""
     if not files:
         return sweep

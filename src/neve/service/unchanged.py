@@ -9,20 +9,20 @@ from neve.model.facts import DataFileFacts, DeleteFileFacts, SnapshotFacts, Tabl
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
-from neve.service.world import World
+from neve.service.services import Services
 
 #: Compares a snapshot with the one that it was made on, and says what is wrong, if anything is.
-Check = Callable[[World, TableFacts, TableFacts], str | None]
+Check = Callable[[Services, TableFacts, TableFacts], str | None]
 
 
-def same_files(world: World, before: TableFacts, after: TableFacts) -> str | None:
+def same_files(services: Services, before: TableFacts, after: TableFacts) -> str | None:
     """Every live file is listed as it was: path, partition, sequence number, size, records."""
     return _changed("data", before.data_files, after.data_files) or _changed(
         "delete", before.delete_files, after.delete_files
     )
 
 
-def same_rows(world: World, before: TableFacts, after: TableFacts) -> str | None:
+def same_rows(services: Services, before: TableFacts, after: TableFacts) -> str | None:
     """The data files are those that were there, and each has the live rows that it had."""
     if problem := _changed("data", before.data_files, after.data_files):
         return problem
@@ -31,7 +31,7 @@ def same_rows(world: World, before: TableFacts, after: TableFacts) -> str | None
         return None
     assert before.snapshot_id is not None
     assert after.snapshot_id is not None
-    live = world.engine.live_positions
+    live = services.engine.live_positions
     then = live(before.table, before.snapshot_id, paths)
     now = live(after.table, after.snapshot_id, paths)
     for path in paths:
@@ -70,12 +70,12 @@ CHECKS: Mapping[Operation, Check] = {
 
 
 def check_commits(
-    world: World, table: TableRef, operation: Operation, snapshots: Iterable[SnapshotFacts]
+    services: Services, table: TableRef, operation: Operation, snapshots: Iterable[SnapshotFacts]
 ) -> str | None:
     """Check each snapshot against its parent: between two of them, writers may have committed."""
     for snapshot in snapshots:
-        before = world.surveyor.survey(table, snapshot_id=snapshot.parent_id)
-        after = world.surveyor.survey(table, snapshot_id=snapshot.snapshot_id)
-        if problem := CHECKS[operation](world, before, after):
+        before = services.surveyor.survey(table, snapshot_id=snapshot.parent_id)
+        after = services.surveyor.survey(table, snapshot_id=snapshot.snapshot_id)
+        if problem := CHECKS[operation](services, before, after):
             return problem
     return None

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from neve.model.errors import CommitConflict, ExecutionError
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
-from neve.service.world import World
+from neve.service.services import Services
 
-#: How often a change is judged anew where writers are faster than its commit.
+#: How often a change is judged again where writers are faster than its commit.
 ATTEMPTS = 3
 
 
-def undo_tag(world: World, facts: TableFacts, job_id: str, window_seconds: int) -> WantedTag:
+def undo_tag(services: Services, facts: TableFacts, job_id: str, window_seconds: int) -> TagToSet:
     """A tag that keeps the current snapshot for so long from now on."""
     assert facts.snapshot_id is not None
     snapshot = facts.snapshot(facts.snapshot_id)
-    age = world.clock() - snapshot.committed_at if snapshot else None
+    age = services.clock() - snapshot.committed_at if snapshot else None
     # Iceberg counts a tag's age from the snapshot's commit, which may be long ago.
     age_ms = max(0, int(age.total_seconds() * 1000)) if age else 0
-    return WantedTag(UNDO_TAG_PREFIX + job_id, facts.snapshot_id, age_ms + window_seconds * 1000)
+    return TagToSet(UNDO_TAG_PREFIX + job_id, facts.snapshot_id, age_ms + window_seconds * 1000)
 
 
-def keep_for_undo(world: World, facts: TableFacts, job_id: str, window_seconds: int) -> WantedTag:
+def keep_for_undo(
+    services: Services, facts: TableFacts, job_id: str, window_seconds: int
+) -> TagToSet:
     """Tag the state that the facts show; commits on top of it do not matter."""
-    tag = undo_tag(world, facts, job_id, window_seconds)
+    tag = undo_tag(services, facts, job_id, window_seconds)
     _commit(
-        world,
+        services,
         MetadataChange(
             table=facts.table,
             table_uuid=facts.table_uuid,
@@ -40,10 +42,10 @@ def keep_for_undo(world: World, facts: TableFacts, job_id: str, window_seconds: 
     return tag
 
 
-def drop_undo_tag(world: World, facts: TableFacts, tag: WantedTag) -> None:
+def drop_undo_tag(services: Services, facts: TableFacts, tag: TagToSet) -> None:
     """Drop the tag of a job that changed nothing."""
     _commit(
-        world,
+        services,
         MetadataChange(
             table=facts.table,
             table_uuid=facts.table_uuid,
@@ -56,18 +58,18 @@ def drop_undo_tag(world: World, facts: TableFacts, tag: WantedTag) -> None:
     )
 
 
-def _commit(world: World, change: MetadataChange) -> None:
+def _commit(services: Services, change: MetadataChange) -> None:
     """Each attempt is judged by the table as it is then."""
     for _ in range(ATTEMPTS - 1):
         try:
-            world.metadata.commit(change)
+            services.metadata.commit(change)
         except CommitConflict:
             continue
         return
-    world.metadata.commit(change)
+    services.metadata.commit(change)
 
 
-def take_back(world: World, job_id: str, after: TableFacts) -> str:
+def take_back(services: Services, job_id: str, after: TableFacts) -> str:
     """Roll a job back, but only while nobody has committed on top of it."""
     target = after.snapshot_id
     for snapshot in after.ancestry():
@@ -84,7 +86,7 @@ def take_back(world: World, job_id: str, after: TableFacts) -> str:
         set_main=target,
     )
     try:
-        world.metadata.commit(change)
+        services.metadata.commit(change)
     except ExecutionError as error:
         return f"It could NOT be rolled back to snapshot {target}: {error.message}"
     return f"The table was rolled back to snapshot {target}."

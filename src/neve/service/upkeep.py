@@ -15,7 +15,7 @@ from neve.model.policies import (
     RewriteManifestsArguments,
     RewritePositionDeleteFilesArguments,
 )
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.steps import (
     ComputePartitionStats,
     ComputeTableStats,
@@ -39,11 +39,11 @@ from neve.planning.operations.rewrite_position_delete_files import (
 )
 from neve.service.lease import HeldLease
 from neve.service.operate import TableOperation
+from neve.service.services import Services
 from neve.service.unchanged import check_commits
 from neve.service.verify import snapshots_of
-from neve.service.world import World
 
-UNDO_WINDOW_SECONDS = Policy().undo_window_seconds
+UNDO_WINDOW_SECONDS = CompactionPolicy().undo_window_seconds
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class _Upkeep:
 
     def execute(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[Any],
         held: HeldLease,
         properties: Mapping[str, str],
     ) -> None:
-        world.say(f"Running {self.operation} on {plan.table} …")
+        services.reporter(f"Running {self.operation} on {plan.table} …")
         held.check()
-        world.engine.execute(plan.table, plan.step, properties, world.say)
+        services.engine.execute(plan.table, plan.step, properties, services.reporter)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Commits(_Upkeep):
         return bool(snapshots_of(job_id, after))
 
     def check(
-        self, world: World, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
+        self, services: Services, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
     ) -> str | None:
         since = []
         for snapshot in after.ancestry():
@@ -85,7 +85,7 @@ class _Commits(_Upkeep):
             return f"Snapshot {before.snapshot_id} is no longer part of the table's history."
         # The table is ours alone, so that commits of this operation are commits of this job.
         ours = [s for s in reversed(since) if s.summary.get(OPERATION_PROPERTY) == self.operation]
-        return check_commits(world, plan.table, self.operation, ours)
+        return check_commits(services, plan.table, self.operation, ours)
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,12 @@ class RewriteManifestsOperation(_Commits):
     arguments: RewriteManifestsArguments = field(default_factory=RewriteManifestsArguments)
     thresholds: ManifestThresholds = field(default_factory=ManifestThresholds)
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[RewriteManifests]:
-        return plan_rewrite_manifests(facts, self.arguments, self.thresholds, world.clock())
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[RewriteManifests]:
+        return plan_rewrite_manifests(facts, self.arguments, self.thresholds, services.clock())
 
     def execute(
         self,
-        world: World,
+        services: Services,
         plan: OperationPlan[RewriteManifests],
         held: HeldLease,
         properties: Mapping[str, str],
@@ -110,7 +110,7 @@ class RewriteManifestsOperation(_Commits):
         for spec_id in plan.step.spec_ids:
             # Each spec is a commit, and none may be made without the lease.
             step = replace(plan.step, spec_ids=(spec_id,))
-            super().execute(world, replace(plan, step=step), held, properties)
+            super().execute(services, replace(plan, step=step), held, properties)
 
     def figures(self, facts: TableFacts) -> dict[str, int]:
         return {
@@ -151,10 +151,12 @@ class RewritePositionDeleteFilesOperation(_OfDeletes):
         default_factory=RewritePositionDeleteFilesArguments
     )
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[RewritePositionDeleteFiles]:
+    def plan(
+        self, services: Services, facts: TableFacts
+    ) -> OperationPlan[RewritePositionDeleteFiles]:
         if self.arguments.where is not None:
-            facts = world.surveyor.survey(facts.table, where=self.arguments.where)
-        return plan_rewrite_position_delete_files(facts, self.arguments, world.clock())
+            facts = services.surveyor.survey(facts.table, where=self.arguments.where)
+        return plan_rewrite_position_delete_files(facts, self.arguments, services.clock())
 
     def sentence(
         self,
@@ -174,8 +176,8 @@ class RemoveDanglingDeletesOperation(_OfDeletes):
 
     operation = Operation.REMOVE_DANGLING_DELETES
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[RemoveDanglingDeletes]:
-        return plan_remove_dangling_deletes(facts, world.clock())
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[RemoveDanglingDeletes]:
+        return plan_remove_dangling_deletes(facts, services.clock())
 
     def sentence(
         self,
@@ -196,7 +198,7 @@ class _Computes(_Upkeep):
         return None
 
     def check(
-        self, world: World, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
+        self, services: Services, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
     ) -> str | None:
         return None
 
@@ -216,8 +218,8 @@ class ComputeTableStatsOperation(_Computes):
     operation = Operation.COMPUTE_TABLE_STATS
     arguments: ComputeTableStatsArguments = field(default_factory=ComputeTableStatsArguments)
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[ComputeTableStats]:
-        return plan_compute_table_stats(facts, self.arguments, world.clock())
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[ComputeTableStats]:
+        return plan_compute_table_stats(facts, self.arguments, services.clock())
 
     def has_landed(
         self, plan: OperationPlan[ComputeTableStats], job_id: str, after: TableFacts
@@ -248,8 +250,8 @@ class ComputePartitionStatsOperation(_Computes):
 
     operation = Operation.COMPUTE_PARTITION_STATS
 
-    def plan(self, world: World, facts: TableFacts) -> OperationPlan[ComputePartitionStats]:
-        return plan_compute_partition_stats(facts, world.clock())
+    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[ComputePartitionStats]:
+        return plan_compute_partition_stats(facts, services.clock())
 
     def has_landed(
         self, plan: OperationPlan[ComputePartitionStats], job_id: str, after: TableFacts

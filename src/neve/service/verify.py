@@ -11,7 +11,7 @@ from neve.model.facts import PROOF_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.outcome import Proof
 from neve.model.table import TableRef
 from neve.planning.proof import Change, find_change, merge_proofs, prove
-from neve.service.world import World
+from neve.service.services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ def snapshots_of(job_id: str, facts: TableFacts) -> list[SnapshotFacts]:
 
 
 def verify_commits(
-    world: World,
+    services: Services,
     table: TableRef,
     snapshots: Sequence[SnapshotFacts],
 ) -> Verdict:
     """Compare each snapshot with the one that it was made on."""
-    survey = cache(lambda snapshot_id: world.surveyor.survey(table, snapshot_id=snapshot_id))
+    survey = cache(lambda snapshot_id: services.surveyor.survey(table, snapshot_id=snapshot_id))
     changes = tuple(find_change(survey(s.parent_id), survey(s.snapshot_id)) for s in snapshots)
-    proof = merge_proofs([_prove(world, table, change) for change in changes])
+    proof = merge_proofs([_prove(services, table, change) for change in changes])
     levels = {_level(snapshot) for snapshot in snapshots}
     if len(levels) == 1:
         # The same check was made of every output before it was committed.
@@ -50,10 +50,10 @@ def _level(snapshot: SnapshotFacts) -> str:
     return str(json.loads(text)["level"]) if text else "metadata"
 
 
-def _prove(world: World, table: TableRef, change: Change) -> Proof:
+def _prove(services: Services, table: TableRef, change: Change) -> Proof:
     paths, before_id = change.paths_to_scan, change.before.snapshot_id
     assert before_id is not None
-    return prove(change, world.engine.live_rows(table, before_id, paths) if paths else {})
+    return prove(change, services.engine.live_rows(table, before_id, paths) if paths else {})
 
 
 def _problem(changes: Sequence[Change], proof: Proof) -> str | None:

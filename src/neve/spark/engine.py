@@ -31,7 +31,7 @@ from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
 from neve.spark.jvm import abandon, has_ended, is_dead
-from neve.spark.listing.distribute import look_up
+from neve.spark.list_files import look_up
 from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
@@ -42,7 +42,7 @@ from neve.spark.reachable import unreachable
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import splice_files
 from neve.spark.rewrite.stage import Staged, stage_files
-from neve.spark.rewrite.storage import Storage, storage_of
+from neve.storage.access import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
 NO_ANSWER = (ExecutionError, EngineDied)
@@ -99,9 +99,9 @@ class SparkEngine:
             return cold
 
     def stage(
-        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
     ) -> list[StagedFiles]:
-        with self._working(f"Rewriting table {table}") as session, report_tasks(session, say):
+        with self._working(f"Rewriting table {table}") as session, report_tasks(session, reporter):
             return stage_files(session, table, snapshot_id, orders)
 
     def commit_staged(
@@ -120,17 +120,17 @@ class SparkEngine:
         table: TableRef,
         step: RewriteDataFiles,
         properties: Mapping[str, str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> None:
-        with self._working(f"Compacting table {table}") as session, report_tasks(session, say):
+        with self._working(f"Compacting table {table}") as session, report_tasks(session, reporter):
             rewrite_data_files(session, table, step, properties)
 
     def execute(
-        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+        self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None:
         """Run one step. What came of it is read from the table, not returned."""
         what = f"Maintenance of table {table}"
-        with self._working(what) as session, report_tasks(session, say):
+        with self._working(what) as session, report_tasks(session, reporter):
             EXECUTORS[type(step)](session, table, step, properties)
 
     def splice(
@@ -138,12 +138,12 @@ class SparkEngine:
         table: TableRef,
         orders: Sequence[SpliceOrder],
         wanted: SpliceRequirements,
-        say: Reporter,
+        reporter: Reporter,
     ) -> list[SpliceReport]:
         """Write new files out of old row groups. Nothing is committed."""
         with self._working(f"Copying row groups of table {table}") as session:
             storage = _storage(session, table)
-            with report_tasks(session, say):
+            with report_tasks(session, reporter):
                 return splice_files(session, orders, wanted, storage)
 
     def replace_files(
@@ -218,11 +218,11 @@ class SparkEngine:
         listing: Listing,
         read_reachable: Callable[[], ReachableFiles],
         watched: Sequence[str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> Sweep:
         with self._working(f"Listing files of table {table}") as session:
             storage = _storage(session, table)
-            with report_tasks(session, say):
+            with report_tasks(session, reporter):
                 try:
                     return sweep(session, listing, storage, read_reachable, watched)
                 except OSError as error:
@@ -242,14 +242,14 @@ class SparkEngine:
         table: TableRef,
         claims: Sequence[FileClaim],
         columns: KnownColumns,
-        say: Reporter,
+        reporter: Reporter,
     ) -> FooterReport:
         """Compare files with what manifests say."""
         # Iceberg need not load a damaged table whose files lie on this machine.
         is_remote = any(claim.path.partition(":")[0] in S3_SCHEMES for claim in claims)
         with self._working(f"Opening files of table {table}") as session:
             storage = _storage(session, table) if is_remote else Storage()
-            with report_tasks(session, say):
+            with report_tasks(session, reporter):
                 return open_files(session, claims, columns, storage)
 
     def stop(self) -> None:

@@ -52,7 +52,7 @@ def translate(what: str, error: Exception) -> ExecutionError:
             sentence, next_step="The snapshot log decides: run neve history in a moment."
         )
     if any(name.endswith(CONFLICTS) for name in names):
-        return CommitConflict(sentence, next_step="Run the command again: it plans anew.")
+        return CommitConflict(sentence, next_step="Run the command again: it plans again.")
     return ExecutionError(sentence)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
-from neve.spark.lists import java_strings
+from neve.spark.java_lists import java_strings
 from neve.spark.tables import iceberg, load_table
 
 #: Paths in one call; object stores take 1,000 a request, and Iceberg cuts them itself.

@@ -10,10 +10,10 @@ from itertools import islice
 
 from pyspark.sql import SparkSession
 
-from neve.model.integrity import FileClaim, FooterReport, FooterTrouble, KnownColumns
+from neve.model.integrity import FileClaim, FooterProblem, FooterReport, KnownColumns
 from neve.spark.errors import engine_errors
 from neve.spark.opened_file import Unopened, look
-from neve.spark.rewrite.storage import Storage
+from neve.storage.access import Storage
 
 FILES_PER_TASK = 200
 MAX_TASKS = 2_000
@@ -26,7 +26,7 @@ MAX_TROUBLES = 5_000
 def open_files(
     session: SparkSession, claims: Sequence[FileClaim], columns: KnownColumns, storage: Storage
 ) -> FooterReport:
-    """Open every file once. Only counts and troubles come back."""
+    """Open every file once. Only counts and problems come back."""
     if not claims:
         return FooterReport()
     tasks = min(MAX_TASKS, -(-len(claims) // FILES_PER_TASK))
@@ -45,22 +45,22 @@ def _look_at(
     opened = 0
     unopened: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    troubles: list[FooterTrouble] = []
+    problems: list[FooterProblem] = []
     for seen in _results(claims, partial(_try, columns=columns, storage=storage)):
         if isinstance(seen, Unopened):
             unopened[str(seen)] += 1
             continue
         opened += 1
-        for trouble in seen:
-            counts[trouble.code] += 1
-            if counts[trouble.code] <= at_most:
-                troubles.append(trouble)
-    yield FooterReport(opened, dict(unopened), dict(counts), tuple(troubles))
+        for problem in seen:
+            counts[problem.code] += 1
+            if counts[problem.code] <= at_most:
+                problems.append(problem)
+    yield FooterReport(opened, dict(unopened), dict(counts), tuple(problems))
 
 
 def _results(
-    claims: Iterable[FileClaim], work: partial[list[FooterTrouble] | Unopened]
-) -> Iterator[list[FooterTrouble] | Unopened]:
+    claims: Iterable[FileClaim], work: partial[list[FooterProblem] | Unopened]
+) -> Iterator[list[FooterProblem] | Unopened]:
     """Some at a time, so that memory does not grow with the files of a task."""
     left = iter(claims)
     with ThreadPoolExecutor(AT_ONCE_IN_STORE, "doctor") as pool:
@@ -70,7 +70,7 @@ def _results(
 
 def _try(
     claim: FileClaim, columns: KnownColumns, storage: Storage
-) -> list[FooterTrouble] | Unopened:
+) -> list[FooterProblem] | Unopened:
     try:
         return look(claim, columns, storage)
     except Unopened as reason:
@@ -87,5 +87,5 @@ def _merged(reports: Sequence[FooterReport]) -> FooterReport:
         opened=sum(report.opened for report in reports),
         unopened=dict(unopened),
         counts=dict(counts),
-        troubles=tuple(trouble for report in reports for trouble in report.troubles),
+        problems=tuple(problem for report in reports for problem in report.problems),
     )

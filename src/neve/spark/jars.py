@@ -44,7 +44,7 @@ def resolve_jars(
     coordinates: Sequence[str],
     java: Java,
     environ: Mapping[str, str],
-    say: Callable[[str], None],
+    reporter: Callable[[str], None],
 ) -> list[str]:
     """Local files of the coordinates and what they depend on."""
     if (known := cached_jars(coordinates, environ)) is not None:
@@ -61,7 +61,7 @@ def resolve_jars(
     with FileLock(folder / "jars" / "lock"):
         if (known := _read_listing(listing)) is not None:
             return known
-        say(f"Fetching {len(wanted)} Iceberg jars into {folder} (once) …")
+        reporter(f"Fetching {len(wanted)} Iceberg jars into {folder} (once) …")
         jars = _resolve(wanted, folder / "ivy", java, environ)
         fresh = listing.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(jars), encoding="utf-8")

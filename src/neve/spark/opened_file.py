@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
-from neve.model.integrity import ENCRYPTED, FileClaim, FileKind, FooterTrouble, KnownColumns
+from neve.model.integrity import ENCRYPTED, FileClaim, FileKind, FooterProblem, KnownColumns
 from neve.parquet.footer import Footer, read_footer
-from neve.parquet.readers import LocalReader, Reader
-from neve.spark.rewrite.storage import Storage, local_path
+from neve.storage.access import Storage, local_path
+from neve.storage.readers import LocalReader, Reader
 
 #: Ids from here on are Iceberg's own columns, such as row ids and paths in delete files.
 FIRST_RESERVED_FIELD_ID = 2_147_483_447
@@ -29,7 +29,7 @@ class Unopened(Exception):
     """The file was not judged; the message says why."""
 
 
-def look(claim: FileClaim, columns: KnownColumns, storage: Storage) -> list[FooterTrouble]:
+def look(claim: FileClaim, columns: KnownColumns, storage: Storage) -> list[FooterProblem]:
     """All that is wrong with the file."""
     try:
         with _open(claim.path, storage) as reader:
@@ -38,12 +38,12 @@ def look(claim: FileClaim, columns: KnownColumns, storage: Storage) -> list[Foot
         raise Unopened(_without_path(error, claim.path)) from error
     except ParquetError as error:
         if _is_missing(error):
-            return [FooterTrouble("missing", claim.path, "it is not in storage")]
+            return [FooterProblem("missing", claim.path, "it is not in storage")]
         why = _without_path(error, claim.path)
-        return [FooterTrouble("storage_unanswered", claim.path, why)]
+        return [FooterProblem("storage_unanswered", claim.path, why)]
     if not wrong and claim.format not in OPENED_FORMATS:
         raise Unopened(f"of files in the format {claim.format} only existence and size are checked")
-    return [FooterTrouble(code, claim.path, why) for code, why in wrong]
+    return [FooterProblem(code, claim.path, why) for code, why in wrong]
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def _open(path: str, storage: Storage) -> Iterator[Reader]:
         with LocalReader(local) as reader:
             yield reader
     elif scheme in S3_SCHEMES:
-        from neve.parquet.s3 import S3Reader, S3Store
+        from neve.storage.s3 import S3Reader, S3Store
 
         if storage.refusal:
             raise Unopened(storage.refusal)

@@ -20,7 +20,7 @@ class Reporter(Protocol):
 
 
 @contextmanager
-def report_tasks(session: SparkSession, say: Reporter) -> Iterator[None]:
+def report_tasks(session: SparkSession, reporter: Reporter) -> Iterator[None]:
     """Report finished and all tasks of the stages seen, until the block ends."""
     stop = threading.Event()
     tracker = session.sparkContext.statusTracker()
@@ -39,7 +39,7 @@ def report_tasks(session: SparkSession, say: Reporter) -> Iterator[None]:
                     seen[stage_id] = (info.numCompletedTasks, info.numTasks)
             if seen:
                 done, total = (sum(column) for column in zip(*seen.values(), strict=True))
-                say.progress(done, total)
+                reporter.progress(done, total)
 
     thread = threading.Thread(target=poll, name="neve-progress", daemon=True)
     thread.start()

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 def despite_writers(
     attempt: Callable[[], Result], *, sleep: Callable[[float], None] = time.sleep
 ) -> Result:
-    """Try again where a writer was faster; each attempt must look at the table anew."""
+    """Try again where a writer was faster; each attempt must look at the table again."""
     for number in range(ATTEMPTS - 1):
         try:
             return attempt()

@@ -141,7 +141,7 @@ def time_query(session: SparkSession, table: TableRef, event_type: str, runs: in
         seconds = []
         for _ in range(runs):
             started = time.perf_counter()
-            # A frame caches its plan; a fresh one plans its files anew, as every query does.
+            # A frame caches its plan; a fresh one plans its files again, as every query does.
             rows = query.select("*").collect()
             seconds.append(time.perf_counter() - started)
     return TimedQuery(median(seconds), rows)

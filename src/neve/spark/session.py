@@ -50,7 +50,7 @@ def build_session(
     *,
     master: str,
     conf: Mapping[str, str],
-    say: Callable[[str], None],
+    reporter: Callable[[str], None],
     environ: Mapping[str, str] | None = None,
     commit_gate: bool = True,
 ) -> SparkSession:
@@ -62,7 +62,7 @@ def build_session(
         is_local = master.startswith("local")
         settings = through_the_gate(settings, catalogs, is_local=is_local, chosen=conf.keys())
     if "spark.jars" not in settings and "spark.jars.packages" not in settings:
-        settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, say))
+        settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, reporter))
     builder = SparkSession.builder.appName("neve").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

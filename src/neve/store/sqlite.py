@@ -128,14 +128,14 @@ class SqliteStore(Database):
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 
-    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+    def add_uncommitted_files(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         with self._write() as db:
             db.executemany(sql.ADD_UNCOMMITTED, [(path, str(table), job_id) for path in paths])
 
-    def leftovers(self, table: TableRef) -> list[str]:
-        return list(self.writers_of_leftovers(table))
+    def uncommitted_files(self, table: TableRef) -> list[str]:
+        return list(self.writers_of_uncommitted_files(table))
 
-    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+    def writers_of_uncommitted_files(self, table: TableRef) -> dict[str, str]:
         rows = self._rows("leftovers", sql.UNCOMMITTED, (str(table),))
         return {row["path"]: row["job_id"] for row in rows}
 

@@ -29,7 +29,9 @@ class ExpiringLake(MemoryLake):
         self.registered_again: TableRef | None = None
         self.after_reading: Callable[[], None] = lambda: None
 
-    def twin(self, table: TableRef, table_uuid: str, *, recheck: bool = False) -> TableRef | None:
+    def other_registration(
+        self, table: TableRef, table_uuid: str, *, recheck: bool = False
+    ) -> TableRef | None:
         return self.registered_again
 
     def needed(

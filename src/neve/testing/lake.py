@@ -102,7 +102,7 @@ class MemoryLake:
         return self.warmed_up == 1
 
     def stage(
-        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], say: Reporter
+        self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
     ) -> list[StagedFiles]:
         self.before_stage()
         then = self.history[snapshot_id]
@@ -146,7 +146,7 @@ class MemoryLake:
         table: TableRef,
         step: RewriteDataFiles,
         properties: Mapping[str, str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> None:
         added = tuple(file for group in step.groups for file in self._outputs(group))
         self.before_commit()
@@ -156,7 +156,7 @@ class MemoryLake:
         self.after_commit()
 
     def execute(
-        self, table: TableRef, step: object, properties: Mapping[str, str], say: Reporter
+        self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None:
         self.before_commit()
         EXECUTORS[type(step)](self, step, properties)
@@ -195,7 +195,7 @@ class MemoryLake:
         table: TableRef,
         orders: Sequence[SpliceOrder],
         wanted: SpliceRequirements,
-        say: Reporter,
+        reporter: Reporter,
     ) -> list[SpliceReport]:
         return [self._spliced(order) for order in orders]
 
@@ -265,7 +265,7 @@ class MemoryLake:
     def _made(
         self, files: Sequence[DataFileFacts], rows: int, count: int, number: int
     ) -> list[DataFileFacts]:
-        """Rows in so many files, shrunk as configured."""
+        """Rows in this many files, shrunk as configured."""
         first, size = files[0], int(sum(f.size_bytes for f in files) * self.compression)
         return [
             replace(

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from neve.model.facts import EPOCH, TableFacts
 from neve.model.orphans import (
     FileTotals,
-    Keep,
+    KeptReason,
     ListedFile,
     Listing,
     ReachableFiles,
     Sweep,
-    TableHome,
+    TableLocation,
 )
 from neve.model.table import TableRef
 from neve.planning.locations import is_within, path_of
@@ -36,7 +36,7 @@ class StoredLake(MemoryLake):
         self.reached: set[str] = set()
         self.reached_by_engine: set[str] = set()
         self.reached_elsewhere: dict[str, TableRef] = {}
-        self.other_homes: list[TableHome] = []
+        self.other_homes: list[TableLocation] = []
         self.properties: dict[str, str] = {}
         self.stubborn: set[str] = set()
         self.before_delete: Callable[[], None] = lambda: None
@@ -52,13 +52,13 @@ class StoredLake(MemoryLake):
             self.reached_by_engine.add(path)
         return path
 
-    def home(self, table: TableRef) -> TableHome:
-        return TableHome(
+    def location(self, table: TableRef) -> TableLocation:
+        return TableLocation(
             table, self.facts.table_uuid, self.facts.location, self.properties, frozenset()
         )
 
-    def homes(self) -> list[TableHome]:
-        return [self.home(self.facts.table), *self.other_homes]
+    def locations(self) -> list[TableLocation]:
+        return [self.location(self.facts.table), *self.other_homes]
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         return ReachableFiles(
@@ -91,13 +91,13 @@ class StoredLake(MemoryLake):
         listing: Listing,
         read_reachable: Callable[[], ReachableFiles],
         watched: Sequence[str],
-        say: Reporter,
+        reporter: Reporter,
     ) -> Sweep:
         files = [f for f in self.files.values() if any(is_within(f.path, r) for r in listing.roots)]
         reachable = read_reachable()
         keys = {path_of(path) for path in reachable.paths}
         judged = [
-            (file, Keep.REACHABLE if path_of(file.path) in keys else why_kept(file, listing))
+            (file, KeptReason.REACHABLE if path_of(file.path) in keys else why_kept(file, listing))
             for file in files
         ]
         orphans = tuple(file for file, keep in judged if keep is None)
@@ -105,7 +105,7 @@ class StoredLake(MemoryLake):
             reachable=reachable,
             listed=_totals(files),
             orphans=_totals(orphans),
-            kept={why: _totals([f for f, keep in judged if keep is why]) for why in Keep},
+            kept={why: _totals([f for f, keep in judged if keep is why]) for why in KeptReason},
             candidates=orphans,
             watched={file.path: (file, keep) for file, keep in judged if file.path in watched},
         )

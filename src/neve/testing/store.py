@@ -150,15 +150,15 @@ class MemoryStore:
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]
 
-    def add_leftovers(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
+    def add_uncommitted_files(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
         known = self._leftovers.setdefault(table, {})
         for path in paths:
             known.setdefault(path, job_id)
 
-    def leftovers(self, table: TableRef) -> list[str]:
+    def uncommitted_files(self, table: TableRef) -> list[str]:
         return list(self._leftovers.get(table, {}))
 
-    def writers_of_leftovers(self, table: TableRef) -> dict[str, str]:
+    def writers_of_uncommitted_files(self, table: TableRef) -> dict[str, str]:
         return dict(self._leftovers.get(table, {}))
 
     def record_run(self, tables: Sequence[TableRef]) -> None:

@@ -29,7 +29,7 @@ class FakeCursor:
         self._answers.append((fragment, list(results)))
 
     def fail(self, fragment: str, error: Exception, *, times: int | None = None) -> None:
-        """Raise for statements with the fragment, so many times or always."""
+        """Raise for statements with the fragment, this many times or always."""
         self._failures[fragment] = (error, times)
 
     def execute(self, operation: str, params: Any = None, /) -> FakeCursor:

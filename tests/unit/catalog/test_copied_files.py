@@ -11,9 +11,9 @@ from tests.doubtful_files import QUESTIONS, SCHEMA, in_files, write
 from neve.catalog.details import leaf_columns
 from neve.parquet.copy_local import splice_local
 from neve.parquet.indexes import load_source
-from neve.parquet.readers import LocalReader
 from neve.parquet.splice import plan_splice
 from neve.planning.metrics import merge_metrics
+from neve.storage.readers import LocalReader
 from neve.testing.local_lake import FileEntry, Manifest
 
 

@@ -189,7 +189,7 @@ def test_storage_that_refuses_is_told(log, lake):
 
 
 def refuse_commits(monkeypatch, error, times, *, landed=False):
-    """Commits fail so many times, after they landed or before."""
+    """Commits fail this many times, after they landed or before."""
     commit, left = Transaction.commit_transaction, [times]
 
     def fail(self):

@@ -16,14 +16,14 @@ from pyiceberg.types import LongType, NestedField
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 NAME = "db.events"
-UNDO = WantedTag("neve-undo-x", 4, 60_000)
+UNDO = TagToSet("neve-undo-x", 4, 60_000)
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +242,7 @@ def test_a_table_that_was_made_anew_is_left_alone(writer, change, lake, between,
 
     act_at(between, load, make_anew)
 
-    with pytest.raises(CommitConflict, match="was dropped and made anew"):
+    with pytest.raises(CommitConflict, match="was dropped and made again"):
         writer.commit(change(**CHANGES[kind]))
 
     assert state(lake) == ({"main": 4, "audit": 2}, [1, 2, 3, 4], 4)
@@ -298,13 +298,13 @@ def test_a_head_that_may_advance_may_not_be_undone(writer, change, lake):
     ("what", "message"),
     [
         ({"set_main": 9}, "Snapshot 9 of table lake.db.events is gone"),
-        ({"tags": (WantedTag("t", 9, 1),)}, "Snapshot 9 of table lake.db.events is gone"),
-        ({"tags": (WantedTag("main", 1, 1),)}, "main is a branch"),
+        ({"tags": (TagToSet("t", 9, 1),)}, "Snapshot 9 of table lake.db.events is gone"),
+        ({"tags": (TagToSet("main", 1, 1),)}, "main is a branch"),
         ({"drop_refs": ("main",)}, "Branch main of table lake.db.events is never dropped"),
         ({"remove_snapshots": (4,)}, "The current snapshot of table lake.db.events is never"),
         ({"remove_snapshots": (2,)}, "Tag audit at snapshot 2 of table lake.db.events points to"),
         (
-            {"remove_snapshots": (1,), "tags": (WantedTag("t", 1, 1),)},
+            {"remove_snapshots": (1,), "tags": (TagToSet("t", 1, 1),)},
             "Snapshot 1 of table lake.db.events cannot be tagged and removed",
         ),
     ],

@@ -11,7 +11,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from neve.catalog.metadata_json import changed, read_json, to_text
 from neve.model.errors import ExecutionError
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.model.table import TableRef
 
@@ -81,7 +81,7 @@ def snapshot_log(metadata):
     "what",
     [
         {"set_main": 2},
-        {"tags": (WantedTag("t", 1, 5),)},
+        {"tags": (TagToSet("t", 1, 5),)},
         {"drop_refs": ("t",)},
         {"remove_snapshots": (1, 2)},
     ],
@@ -118,7 +118,7 @@ def test_main_goes_back_and_keeps_its_own_settings():
 def test_refs_are_set_and_dropped():
     refs = {**base()["refs"], "old": {"snapshot-id": 1, "type": "tag"}}
 
-    result = after(base(refs=refs), tags=(WantedTag("t", 3, 5),), drop_refs=("old",))
+    result = after(base(refs=refs), tags=(TagToSet("t", 3, 5),), drop_refs=("old",))
 
     assert result["refs"] == {
         **base()["refs"],
@@ -174,7 +174,7 @@ def test_metadata_from_before_refs_gets_main():
     old = base()
     del old["refs"], old["statistics"], old["partition-statistics"], old["metadata-log"]
 
-    result = after(old, tags=(WantedTag("t", 1, 5),))
+    result = after(old, tags=(TagToSet("t", 1, 5),))
 
     assert result["refs"]["main"] == {"snapshot-id": 4, "type": "branch"}
     assert "statistics" not in result

@@ -41,7 +41,7 @@ from neve.documents import from_document, to_document
 from neve.model.exact import ExactFloat
 from neve.model.facts import DeleteKind
 from neve.model.plan import Plan
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.deletes import DeleteIndex, dangling_deletes
 from neve.planning.expressions import from_partitions, to_json
@@ -121,7 +121,7 @@ def table(lake):
 
 
 def planned(facts):
-    policy = Policy(min_row_group_bytes=1)
+    policy = CompactionPolicy(min_row_group_bytes=1)
     return make_plan(
         facts,
         assess(facts, policy, facts.surveyed_at),
@@ -145,7 +145,9 @@ def test_health_and_plan_count_special_values_apart(table, survey):
     facts = survey()
     plan = planned(facts)
 
-    assert len(assess(facts, Policy(), facts.surveyed_at).health.partitions) == len(SPECIAL)
+    assert len(assess(facts, CompactionPolicy(), facts.surveyed_at).health.partitions) == len(
+        SPECIAL
+    )
     assert len(plan.groups) == len(SPECIAL)
     of_path = {file.path: file.partition for file in facts.data_files}
     for group in plan.groups:

@@ -132,13 +132,13 @@ def test_homes_are_those_of_all_tables_and_one_that_is_unreadable_is_an_error(
     lake, table, surveyor
 ):
     other = lake.create("db.other", SCHEMA, properties={"write.data.path": "s3://b/x"})
-    homes = {home.table.name: home for home in surveyor.homes()}
+    homes = {home.table.name: home for home in surveyor.locations()}
     assert homes["events"].location == table.location()
     assert homes["other"].properties["write.data.path"] == "s3://b/x"
     third = lake.create("db.third", SCHEMA)
-    assert len(surveyor.homes()) == 3
+    assert len(surveyor.locations()) == 3
     local(other.metadata_location).unlink()
-    assert len(surveyor.homes()) == 3
+    assert len(surveyor.locations()) == 3
     local(third.metadata_location).unlink()
     with pytest.raises(TableUnreadable, match=r"which tables need it\. The metadata of"):
-        CatalogSurveyor(surveyor._catalogs, lambda: NOW).homes()
+        CatalogSurveyor(surveyor._catalogs, lambda: NOW).locations()

@@ -64,32 +64,35 @@ def put(table, name):
 @pytest.mark.parametrize("name", ["db.twin", "db2.twin", "db.deep.twin"])
 def test_a_twin_is_known_in_whatever_namespace(lake, table, surveyor, name):
     uuid = str(table.metadata.table_uuid)
-    assert surveyor.twin(TABLE, uuid) is None
+    assert surveyor.other_registration(TABLE, uuid) is None
 
     lake.catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
     lake.catalog.register_table(name, table.metadata_location)
 
-    twin = surveyor.twin(TABLE, uuid, recheck=True)
+    twin = surveyor.other_registration(TABLE, uuid, recheck=True)
     assert str(twin) == f"lake.{name}"
-    assert surveyor.twin(twin, uuid) == TABLE
+    assert surveyor.other_registration(twin, uuid) == TABLE
 
 
 def test_a_twin_is_known_in_another_catalog(second, table, surveyor):
     second.catalog.register_table("db.events", table.metadata_location)
 
-    assert str(surveyor.twin(TABLE, str(table.metadata.table_uuid))) == "second.db.events"
+    assert (
+        str(surveyor.other_registration(TABLE, str(table.metadata.table_uuid)))
+        == "second.db.events"
+    )
 
 
 def test_a_name_in_another_case_is_the_table_itself_only_where_one_is_listed(lake, table, surveyor):
     uuid = str(table.metadata.table_uuid)
     shouted = TABLE.sibling("EVENTS")
-    assert surveyor.twin(shouted, uuid) is None
+    assert surveyor.other_registration(shouted, uuid) is None
 
     lake.catalog.register_table("db.Events", table.metadata_location)
 
     # Two entries are listed, so that neither can be told to be the same.
-    assert surveyor.twin(shouted, uuid, recheck=True) is not None
-    assert surveyor.twin(TABLE, uuid) == TABLE.sibling("Events")
+    assert surveyor.other_registration(shouted, uuid, recheck=True) is not None
+    assert surveyor.other_registration(TABLE, uuid) == TABLE.sibling("Events")
 
 
 def test_a_catalog_that_is_configured_twice_shows_each_table_once():
@@ -252,7 +255,7 @@ def test_a_catalog_that_does_not_answer_stops_it_and_is_named(second, table, sur
     with pytest.raises(CatalogError, match=rf"{WHY} Catalog second"):
         surveyor.needed(TABLE, ["s3://b/x"])
     with pytest.raises(CatalogError, match=rf"{WHY} Catalog second"):
-        surveyor.twin(TABLE, "u")
+        surveyor.other_registration(TABLE, "u")
 
 
 def test_a_table_that_is_dropped_while_tables_are_read_is_no_trouble(lake, table, catalogs):
@@ -297,7 +300,7 @@ def test_homes_behind_links_are_known_by_their_real_folders_too(lake, table, sur
     local(table.location()).mkdir(parents=True, exist_ok=True)
     place = f"file:{tmp_path}/far/sub"
     lake.create("db2.other", SCHEMA, properties={"write.data.path": place})
-    [home] = [home for home in surveyor.homes() if home.table.name == "other"]
+    [home] = [home for home in surveyor.locations() if home.table.name == "other"]
     assert home.aliases == (f"file:{local(table.location())}/sub",)
 
 
@@ -315,10 +318,10 @@ def test_only_tables_that_changed_are_loaded_again(lake, table, counted):
     others = [lake.create(f"db2.t{number}", SCHEMA) for number in range(4)]
     surveyor = CatalogSurveyor(counted, lambda: NOW)
     for ref in [*counted.tables("*"), *counted.tables("*")]:
-        surveyor.homes()
+        surveyor.locations()
         surveyor.needed(ref, ["s3://b/x"])
         surveyor.needed(ref, ["s3://b/x"], recheck=True)
-        surveyor.twin(ref, "u", recheck=True)
+        surveyor.other_registration(ref, "u", recheck=True)
     assert sorted(counted.loads) == ["events", "t0", "t1", "t2", "t3"]
 
     counted.loads.clear()
@@ -337,7 +340,7 @@ def test_what_is_old_is_loaded_again_even_for_looking(lake, table, counted):
     surveyor = CatalogSurveyor(counted, lambda: now[0])
     for minutes in (0, 9, 11, 20, 22):
         now[0] = NOW + timedelta(minutes=minutes)
-        surveyor.homes()
+        surveyor.locations()
     assert len(counted.loads) == 3
 
 
@@ -354,7 +357,7 @@ def test_nothing_of_a_catalog_that_lost_all_its_tables_is_remembered(lake, table
         return loaded
 
     catalogs.load = lose_all
-    assert surveyor.homes() == []
+    assert surveyor.locations() == []
 
 
 def test_tables_that_come_and_go_by_the_dozen_leave_nothing_behind(

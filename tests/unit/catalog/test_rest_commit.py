@@ -15,12 +15,12 @@ from neve.catalog import connect
 from neve.catalog.connect import Catalogs
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, RefLost
-from neve.model.expiry import WantedTag
+from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
 from neve.testing.local_lake import FileEntry, Manifest
 
-UNDO = WantedTag("neve-undo-x", 4, 60_000)
+UNDO = TagToSet("neve-undo-x", 4, 60_000)
 REMOVAL = {"remove_snapshots": (1, 3), "expected_refs": {"audit": 2}, "knows_all_refs": True}
 
 

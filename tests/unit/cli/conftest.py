@@ -30,7 +30,7 @@ COMMAND = get_command(app)
 @pytest.fixture
 def run(monkeypatch):
     """Run a command; an exception that is no exit would be a traceback."""
-    # The runner would build the whole command anew for each call.
+    # The runner would build the whole command again for each call.
     monkeypatch.setattr("typer.testing._get_command", lambda _: COMMAND)
 
     def invoke(*words):
@@ -98,7 +98,7 @@ class LocalEngine:
     def warm_up(self):
         return False
 
-    def stage(self, table, snapshot_id, orders, say):
+    def stage(self, table, snapshot_id, orders, reporter):
         facts = self._survey(table)
         rows = {file.path: file.record_count for file in facts.data_files}
         return [

@@ -198,7 +198,7 @@ def test_a_plan_of_another_table(run, run_json, lake, events, no_engine):
 
     assert (code, document["outcomes"]) == (1, [])
     assert [r["type"] for r in document["refused"]] == ["PlanStale"]
-    assert "dropped and made anew" in document["refused"][0]["reason"]
+    assert "dropped and made again" in document["refused"][0]["reason"]
 
 
 def test_a_plan_of_another_catalog(run, run_json, lake, events, no_engine):

@@ -137,7 +137,7 @@ def test_what_deletes_must_know_of_every_table(lake, events):
     )
 
     with pytest.raises(CatalogError, match="Catalog bad cannot be reached"):
-        surveyor.homes()
+        surveyor.locations()
     with pytest.raises(CatalogError, match="Catalog bad cannot be reached"):
         surveyor.tables("*")
 

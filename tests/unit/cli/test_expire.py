@@ -38,7 +38,7 @@ def expiring(engine, lake):
     def load(table):
         return lake.catalog.load_table((*table.namespace, table.name))
 
-    def execute(table, step, properties, say):
+    def execute(table, step, properties, reporter):
         load(table).maintenance.expire_snapshots().by_ids(list(step.snapshot_ids)).commit()
 
     def delete_files(table, paths):

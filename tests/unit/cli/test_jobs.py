@@ -97,7 +97,7 @@ def test_a_table_that_was_made_anew_is_told(lake, events, lose, listed, tmp_path
 
     job = listed()["lost"]
 
-    assert (job["state"], "the table was made anew" in job["reason"]) == ("failed", True)
+    assert (job["state"], "the table was made again" in job["reason"]) == ("failed", True)
 
 
 def test_a_table_that_cannot_be_read_keeps_its_job_and_others_go_on(

@@ -19,7 +19,7 @@ def busy(lake, events):
 def merging(lake, engine, busy):
     """An engine that lists every file in one manifest."""
 
-    def execute(table, step, properties, say):
+    def execute(table, step, properties, reporter):
         loaded = lake.catalog.load_table((*table.namespace, table.name))
         files = [
             FileEntry(

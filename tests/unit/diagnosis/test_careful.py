@@ -9,9 +9,9 @@ import pytest
 from pyiceberg.avro.encoder import BinaryEncoder
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from neve.catalog import careful
-from neve.catalog.careful import Damaged, damage_explained
-from neve.catalog.listed import read_contents, read_list
+from neve.catalog import checked_avro as careful
+from neve.catalog.checked_avro import Damaged, damage_explained
+from neve.catalog.manifest_lists import read_contents, read_list
 from neve.model.integrity import ManifestLine
 
 SYNC = b"0123456789abcdef"

@@ -18,7 +18,7 @@ from neve.testing.local_lake import EXISTING, Manifest
 
 
 def rewrite_list(table, **changes):
-    """Write the current manifest list anew, with other values in its first line."""
+    """Write the current manifest list again, with other values in its first line."""
     location = table.refresh().current_snapshot().manifest_list
     version = table.metadata.format_version
     schema = MANIFEST_LIST_FILE_SCHEMAS[version]

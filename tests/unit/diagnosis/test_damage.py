@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.unit.diagnosis.damage import codes, damaged, local, metadata_file, the
 
-from neve.catalog.listed import read_list
+from neve.catalog.manifest_lists import read_list
 from neve.testing.local_lake import Manifest
 
 
@@ -85,7 +85,7 @@ def test_hostile_metadata_is_a_finding(table, look, text):
 def test_a_packed_metadata_file_that_unpacks_without_end(lake, table, look, monkeypatch):
     import gzip
 
-    from neve.catalog import careful
+    from neve.catalog import checked_avro as careful
 
     monkeypatch.setattr(careful, "MAX_FILE_BYTES", 10_000)
     path = metadata_file(table).parent / "00001-bomb.gz.metadata.json"
@@ -94,4 +94,4 @@ def test_a_packed_metadata_file_that_unpacks_without_end(lake, table, look, monk
 
     (bomb,) = (file for file in look().recovery.candidates if "bomb" in file.location)
 
-    assert bomb.trouble == "unpacked it is over the limit of 10000 bytes"
+    assert bomb.problem == "unpacked it is over the limit of 10000 bytes"

@@ -7,7 +7,7 @@ from tests.unit.diagnosis.damage import codes, local
 
 from neve.catalog.inspect import CatalogInspector
 from neve.model.errors import ExecutionError
-from neve.model.integrity import FooterReport, FooterTrouble
+from neve.model.integrity import FooterProblem, FooterReport
 from neve.service.diagnose import Examination, diagnose
 from neve.testing.lake import SilentReporter
 from neve.testing.local_lake import Manifest
@@ -20,7 +20,7 @@ class Opener:
         self.answer = answer
         self.claims = []
 
-    def open_files(self, table, claims, columns, say):
+    def open_files(self, table, claims, columns, reporter):
         self.claims += claims
         if isinstance(self.answer, ExecutionError):
             raise self.answer
@@ -49,9 +49,9 @@ def gone(lake, table, put):
 
 
 def test_what_tasks_found_is_told(look, gone):
-    troubles = (FooterTrouble("missing", gone, "it is not in storage"),)
+    problems = (FooterProblem("missing", gone, "it is not in storage"),)
 
-    found, opener = look(FooterReport(4, {}, {"missing": 1}, troubles))
+    found, opener = look(FooterReport(4, {}, {"missing": 1}, problems))
 
     assert codes(found) == {"data_file_missing"}
     assert (len(opener.claims), found.coverage.opened_files) == (4, 4)

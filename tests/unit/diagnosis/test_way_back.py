@@ -37,7 +37,7 @@ def test_the_way_back_from_broken_metadata_can_be_followed(lake, table, put, loo
     recovery = diagnosis.recovery
     assert recovery.recommended == before
     (best,) = (file for file in recovery.candidates if file.location == before)
-    assert (best.snapshot_id, best.records, best.trouble) == (1, 100, None)
+    assert (best.snapshot_id, best.records, best.problem) == (1, 100, None)
     assert best.confirmed_by == "the catalog, as the metadata before the current one"
     assert recovery.statements[0] == (
         "CALL `lake`.system.register_table(table => '`db`.`events_recovered`', "

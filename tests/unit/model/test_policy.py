@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from neve.model.errors import ConfigError, InputError, NeveError, PlanStale
-from neve.model.policy import Policy, ScoreWeights
+from neve.model.policy import CompactionPolicy, ScoreWeights
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from neve.model.policy import Policy, ScoreWeights
 )
 def test_impossible_policies_are_refused(values):
     with pytest.raises(InputError):
-        Policy(**values)
+        CompactionPolicy(**values)
 
 
 def test_weights_must_count_something():
@@ -28,7 +28,7 @@ def test_weights_must_count_something():
 
 
 def test_thresholds_follow_the_target():
-    policy = Policy(target_file_size_bytes=1000)
+    policy = CompactionPolicy(target_file_size_bytes=1000)
 
     assert (policy.small_file_bytes, policy.fragment_bytes) == (750, 125)
 

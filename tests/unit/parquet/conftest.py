@@ -12,8 +12,8 @@ import pytest
 
 from neve.parquet.indexes import Source, load_source
 from neve.parquet.plan import CopyRange, SplicePlan
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from neve.parquet import spans, thrift
 from neve.parquet.agreement import agree, encode_key_values
 from neve.parquet.footer import Footer, read_footer
 from neve.parquet.layout import FileMeta
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 TABLE = pa.table({"a": [1]})
 

@@ -16,8 +16,8 @@ from neve.parquet import copy_local, outcome
 from neve.parquet.copy_local import splice_local
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import LocalReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import LocalReader
 
 TABLE = pa.table({"a": list(range(5_000)), "b": [f"value {number}" for number in range(5_000)]})
 

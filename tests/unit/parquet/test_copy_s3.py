@@ -22,8 +22,8 @@ from neve.parquet.footer import FIRST_READ_BYTES
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
 from neve.parquet.remote import UploadPlan, plan_through_client, plan_upload
-from neve.parquet.s3 import S3Reader, S3Store
 from neve.parquet.splice import plan_splice
+from neve.storage.s3 import S3Reader, S3Store
 
 TARGET = "s3://b/new"
 SMALL, LARGE = 100, 1_000

@@ -16,8 +16,8 @@ from neve.parquet.copy_local import splice_local
 from neve.parquet.copy_store import splice_to_store
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import StoreReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import StoreReader
 
 TABLE = pa.table({"a": list(range(20_000))})
 

@@ -12,8 +12,8 @@ import pytest
 
 from neve.model.errors import ParquetUnsupported
 from neve.parquet.indexes import load_source
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 
 class OpenKeys(pe.KmsClient):

@@ -9,7 +9,7 @@ from neve.model.errors import ParquetCorrupt, ParquetUnsupported
 from neve.parquet import footer, spans, thrift
 from neve.parquet.footer import Statistics, read_footer
 from neve.parquet.layout import Chunk, FileMeta, Group, Meta
-from neve.parquet.readers import MemoryReader
+from neve.storage.readers import MemoryReader
 
 TABLE = pa.table({"a": pa.array([3, None, 1, 2], pa.int32()), "b": ["w", "x", "y", "z"]})
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.indexes import load_source
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 TABLE = pa.table(
     {

@@ -10,8 +10,8 @@ from neve.parquet.chunks import MAX_BRIDGED_GAP_BYTES
 from neve.parquet.footer import read_footer
 from neve.parquet.layout import Chunk, FileMeta, Group, Meta
 from neve.parquet.plan import CopyRange, PartList
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 SHAPE = {FileMeta.ROW_GROUPS: spans.Each({Group.COLUMNS: spans.Each({Chunk.META: spans.FLAT})})}
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})

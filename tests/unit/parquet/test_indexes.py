@@ -11,8 +11,8 @@ from neve.parquet.chunks import ColumnChunk, open_chunks
 from neve.parquet.footer import read_footer
 from neve.parquet.indexes import bloom_span, load_source, shift_offset_index
 from neve.parquet.layout import Chunk, FileMeta, Group, Meta
-from neve.parquet.readers import MemoryReader
 from neve.parquet.thrift import Field, Items, Struct
+from neve.storage.readers import MemoryReader
 
 SHAPE = {FileMeta.ROW_GROUPS: spans.Each({Group.COLUMNS: spans.Each({Chunk.META: spans.FLAT})})}
 

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import fs
 
 from neve.model.errors import ParquetCorrupt, ParquetError
-from neve.parquet.readers import LocalReader, MemoryReader, StoreReader
+from neve.storage.readers import LocalReader, MemoryReader, StoreReader
 
 
 @pytest.fixture(params=["memory", "local", "store"])

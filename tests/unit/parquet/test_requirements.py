@@ -9,8 +9,8 @@ import pytest
 
 from neve.model.rewrite import LeafColumn, SpliceRequirements
 from neve.parquet.footer import read_footer
-from neve.parquet.readers import MemoryReader
 from neve.parquet.requirements import refusal
+from neve.storage.readers import MemoryReader
 
 COLUMNS = (LeafColumn(1, "long"), LeafColumn(2, "string"))
 

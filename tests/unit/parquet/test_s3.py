@@ -10,7 +10,7 @@ from botocore.response import StreamingBody
 from tests.unit.parquet.fake_s3 import Answer, FakeS3, error
 
 from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
-from neve.parquet.s3 import S3Reader, S3Refused, S3Store, combined_etag, split_location
+from neve.storage.s3 import S3Reader, S3Refused, S3Store, combined_etag, split_location
 
 DATA = bytes(range(256)) * 4
 

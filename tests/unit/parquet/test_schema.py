@@ -8,9 +8,9 @@ import pytest
 from neve.model.errors import ParquetCorrupt
 from neve.parquet import schema, thrift
 from neve.parquet.footer import read_footer
-from neve.parquet.readers import MemoryReader
 from neve.parquet.schema import read_schema
 from neve.parquet.thrift import Field, Struct
+from neve.storage.readers import MemoryReader
 
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
 MAP, LIST = 1, 3

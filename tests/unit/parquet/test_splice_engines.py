@@ -15,7 +15,7 @@ from neve.parquet import spans, thrift
 from neve.parquet.chunks import open_chunks
 from neve.parquet.footer import read_footer
 from neve.parquet.indexes import column_index_span, offset_index_span
-from neve.parquet.readers import MemoryReader
+from neve.storage.readers import MemoryReader
 
 COUNT = 6_000
 

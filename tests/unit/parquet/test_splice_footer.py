@@ -11,8 +11,8 @@ from neve.parquet import splice as splicing
 from neve.parquet.footer import read_footer
 from neve.parquet.layout import EXTENSION_ID, Chunk, FileMeta, Group, Meta
 from neve.parquet.plan import CopyRange
-from neve.parquet.readers import MemoryReader
 from neve.parquet.splice import plan_splice
+from neve.storage.readers import MemoryReader
 
 SHAPE = {FileMeta.ROW_GROUPS: spans.Each({Group.COLUMNS: spans.Each({Chunk.META: spans.FLAT})})}
 OPTIONS = {"write_page_index": True, "bloom_filter_options": {"a": True}}

@@ -11,7 +11,7 @@ from neve.model.facts import (
     TARGET_SIZE_PROPERTY,
     DeleteKind,
 )
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
@@ -19,7 +19,7 @@ from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import NOW, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 
-POLICY = Policy(target_file_size_bytes=1000)
+POLICY = CompactionPolicy(target_file_size_bytes=1000)
 SORTED = {Strategy.SORT: ("id",), Strategy.ZORDER: ("id",)}
 
 

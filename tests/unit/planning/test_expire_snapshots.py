@@ -17,7 +17,7 @@ WEEK = ExpiryRules()
 
 
 def made(snapshot_id, days_ago, parent_id=None, **summary):
-    """A snapshot of so many days ago, on top of the one before it unless told otherwise."""
+    """A snapshot of this many days ago, on top of the one before it unless told otherwise."""
     parent = snapshot_id - 1 if parent_id is None else parent_id
     texts = {key.replace("_", "."): value for key, value in summary.items()}
     if "job" in texts:

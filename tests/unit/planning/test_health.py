@@ -6,11 +6,11 @@ import pytest
 
 from neve.model.facts import DeleteKind
 from neve.model.health import Tier
-from neve.model.policy import Policy, ScoreWeights
+from neve.model.policy import CompactionPolicy, ScoreWeights
 from neve.planning.health import assess
 from neve.testing.facts import MB, NOW, data_file, delete_file, partition, snapshot, table_facts
 
-POLICY = Policy(target_file_size_bytes=128 * MB)
+POLICY = CompactionPolicy(target_file_size_bytes=128 * MB)
 
 
 def health_of(facts, policy=POLICY, now=NOW):
@@ -77,7 +77,7 @@ def test_scores_of_a_partition_show_every_part():
 
 
 def test_weights_change_the_total():
-    policy = Policy(weights=ScoreWeights(fragment=0, small_file=1, time=0))
+    policy = CompactionPolicy(weights=ScoreWeights(fragment=0, small_file=1, time=0))
 
     (part,) = health_of(table_facts(files(4, MB)), policy).partitions
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from neve.model.plan import NothingToDo
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
@@ -22,7 +22,7 @@ FACTS = table_facts(
 
 
 def planned(hot_partition_seconds, strategy):
-    policy = Policy(hot_partition_seconds=hot_partition_seconds)
+    policy = CompactionPolicy(hot_partition_seconds=hot_partition_seconds)
     columns = ("id",) if strategy is Strategy.SORT else ()
     return make_plan(
         FACTS,

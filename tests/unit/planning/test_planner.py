@@ -8,7 +8,7 @@ import pytest
 from neve.model.errors import InputError
 from neve.model.facts import DeleteKind
 from neve.model.plan import Interval, NothingToDo
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
@@ -23,7 +23,7 @@ from neve.testing.facts import (
     table_facts,
 )
 
-POLICY = Policy(target_file_size_bytes=100 * MB)
+POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 #: One speed for all engines, so that the figures are easy to follow.
 RATES = Rates(DEFAULT_BYTES_PER_SECOND, DEFAULT_BYTES_PER_SECOND)
 
@@ -107,7 +107,7 @@ def test_a_larger_target_makes_old_work_worth_doing_again():
     done = snapshot(2, 1, neve__job_id="j", neve__target_file_size_bytes=str(100 * MB))
     facts = table_facts(small(3, added_snapshot_id=2), snapshots=[snapshot(1), done])
 
-    plan = plan_of(facts, policy=Policy(target_file_size_bytes=200 * MB))
+    plan = plan_of(facts, policy=CompactionPolicy(target_file_size_bytes=200 * MB))
 
     assert group_sizes(plan) == [("day=mon", 3)]
 

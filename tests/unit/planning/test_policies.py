@@ -5,13 +5,13 @@ import pytest
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, Setting
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.model.table import TableRef
-from neve.planning.effective_policy import plan_request, show_value
 from neve.planning.planner import PlanRequest
-from neve.planning.policies import general_settings, resolve
-from neve.planning.policy_documents import read_policies
-from neve.planning.policy_keys import KEYS
+from neve.policy.documents import read_policies
+from neve.policy.effective import plan_request, show_value
+from neve.policy.keys import KEYS
+from neve.policy.resolve import general_settings, resolve
 
 TABLE = TableRef("lake", ("db",), "events")
 OLDER_THAN = "expire_snapshots.older_than"
@@ -40,7 +40,7 @@ def test_without_policies_there_are_defaults_and_nothing_deletes():
         Operation.REMOVE_DANGLING_DELETES,
         Operation.REWRITE_MANIFESTS,
     }
-    assert policy.compaction == Policy()
+    assert policy.compaction == CompactionPolicy()
     assert plan_request(policy) == PlanRequest()
     assert (policy.schedule, policy.window) == (None, None)
     assert {setting.source for setting in policy.settings} == {"default"}
@@ -223,7 +223,7 @@ def test_options_become_thresholds():
         }
     )
 
-    assert policy.compaction == Policy(
+    assert policy.compaction == CompactionPolicy(
         target_file_size_bytes=100 * 1024**2,
         min_file_size_ratio=0.5,
         min_input_files=5,
@@ -276,7 +276,7 @@ def test_values_that_do_not_fit_together_are_refused_with_their_places(propertie
 
 def test_general_settings_are_a_layer_of_their_own():
     chosen = {"target_file_size_bytes": "compaction.target_file_size"}
-    general = general_settings("compaction", Policy(target_file_size_bytes=1024), chosen)
+    general = general_settings("compaction", CompactionPolicy(target_file_size_bytes=1024), chosen)
 
     setting = effective(general=general).setting(
         "rewrite_data_files.options.target-file-size-bytes"

@@ -7,8 +7,8 @@ import pytest
 from neve.model.errors import ConfigError
 from neve.model.operation import Operation
 from neve.model.policies import TableMatch
-from neve.planning.policy_documents import policy_document, read_policies
-from neve.planning.policy_keys import KEYS, REFUSED
+from neve.policy.documents import policy_document, read_policies
+from neve.policy.keys import KEYS, REFUSED
 
 
 def one(**document):

@@ -8,11 +8,11 @@ from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook
 from neve.model.table import TableRef
-from neve.planning.amoro import CARRIED, interval_schedule
-from neve.planning.policies import resolve
-from neve.planning.policy_documents import read_policies
-from neve.planning.policy_import import import_policies
-from neve.planning.policy_keys import KEYS
+from neve.policy.amoro import CARRIED, interval_schedule
+from neve.policy.documents import read_policies
+from neve.policy.importing import import_policies
+from neve.policy.keys import KEYS
+from neve.policy.resolve import resolve
 
 TABLE = TableRef("lake", ("db",), "events")
 DAY = 86400

@@ -8,7 +8,7 @@ import pytest
 from neve.model.job import Job, JobState
 from neve.model.orphans import (
     FileTotals,
-    Keep,
+    KeptReason,
     ListedFile,
     Listing,
     Orphan,
@@ -17,7 +17,7 @@ from neve.model.orphans import (
     QuarantineState,
     ReachableFiles,
     Sweep,
-    TableHome,
+    TableLocation,
 )
 from neve.model.table import TableRef
 from neve.planning.operations import remove_orphan_files as guards
@@ -36,9 +36,9 @@ LISTING = Listing(
 )
 
 
-def home(location="s3://b/t", table=TABLE, **properties):
+def location_of(location="s3://b/t", table=TABLE, **properties):
     named = {key.replace("__", "-").replace("_", "."): value for key, value in properties.items()}
-    return TableHome(table, UUID, location, named, frozenset())
+    return TableLocation(table, UUID, location, named, frozenset())
 
 
 def listed(path="data/f.parquet", hours=100, **changes):
@@ -53,7 +53,7 @@ def swept(orphans=0, reached=100, orphan_bytes=0, total_bytes=0, **changes):
         "reachable": found,
         "listed": FileTotals(orphans + reached, total_bytes),
         "orphans": FileTotals(orphans, orphan_bytes),
-        "kept": {Keep.REACHABLE: FileTotals(reached, 0)},
+        "kept": {KeptReason.REACHABLE: FileTotals(reached, 0)},
         "candidates": (),
         "watched": {},
     }
@@ -67,21 +67,21 @@ def test_an_old_file_of_a_plain_name_is_kept_by_nothing():
 
 @pytest.mark.parametrize("hours", [0, 1, 71.9, 72])
 def test_a_young_file_is_kept(hours):
-    assert guards.why_kept(listed(hours=hours), LISTING) is Keep.TOO_YOUNG
+    assert guards.why_kept(listed(hours=hours), LISTING) is KeptReason.TOO_YOUNG
 
 
 @pytest.mark.parametrize("modified_ms", [None, 0, -1, NOW_MS + 1])
 def test_a_file_without_a_usable_time_is_kept(modified_ms):
-    assert guards.why_kept(listed(modified_ms=modified_ms), LISTING) is Keep.UNKNOWN_TIME
+    assert guards.why_kept(listed(modified_ms=modified_ms), LISTING) is KeptReason.UNKNOWN_TIME
 
 
 def test_a_link_is_kept():
-    assert guards.why_kept(listed(is_regular=False), LISTING) is Keep.NOT_A_FILE
+    assert guards.why_kept(listed(is_regular=False), LISTING) is KeptReason.NOT_A_FILE
 
 
 @pytest.mark.parametrize("path", ["_SUCCESS", "data/.f.crc", "_tmp/f", "data/_other=1/f", "_day/f"])
 def test_a_hidden_file_is_kept(path):
-    assert guards.why_kept(listed(path), LISTING) is Keep.HIDDEN
+    assert guards.why_kept(listed(path), LISTING) is KeptReason.HIDDEN
 
 
 def test_the_folder_of_a_partition_field_is_not_hidden():
@@ -89,7 +89,7 @@ def test_the_folder_of_a_partition_field_is_not_hidden():
 
 
 def test_a_file_of_a_table_inside_is_kept_and_one_beside_it_is_not():
-    assert guards.why_kept(listed("inner/data/f"), LISTING) is Keep.OTHER_TABLE
+    assert guards.why_kept(listed("inner/data/f"), LISTING) is KeptReason.OTHER_TABLE
     assert guards.why_kept(listed("inner2/data/f"), LISTING) is None
 
 
@@ -97,7 +97,7 @@ def test_a_file_of_a_table_inside_is_kept_and_one_beside_it_is_not():
     "path", ["data//f", "data/./f", "data/../f", "f?x", "f#x", "f\n", "f\u200b", "f\udc80", "dir/"]
 )
 def test_a_name_that_could_be_anothers_is_kept(path):
-    assert guards.why_kept(listed(path), LISTING) is Keep.AMBIGUOUS
+    assert guards.why_kept(listed(path), LISTING) is KeptReason.AMBIGUOUS
 
 
 def test_no_setting_goes_below_24_hours():
@@ -114,45 +114,45 @@ def test_files_since_the_start_of_an_unfinished_job_are_too_young():
 
 
 def test_a_table_whose_garbage_is_not_collected_is_refused():
-    assert "gc.enabled=FALSE" in guards.gc_refusal(home(gc_enabled="FALSE"))
-    assert "gc.enabled=no" in guards.gc_refusal(home(gc_enabled="no"))
-    assert guards.gc_refusal(home(gc_enabled="true")) is None
-    assert guards.gc_refusal(home()) is None
+    assert "gc.enabled=FALSE" in guards.gc_refusal(location_of(gc_enabled="FALSE"))
+    assert "gc.enabled=no" in guards.gc_refusal(location_of(gc_enabled="no"))
+    assert guards.gc_refusal(location_of(gc_enabled="true")) is None
+    assert guards.gc_refusal(location_of()) is None
 
 
 @pytest.mark.parametrize("theirs", ["s3://b/t", "s3a://b/t/", "s3://b//t", "s3://b", "s3://b/%74"])
 def test_a_location_that_is_also_another_tables_is_refused(theirs):
-    ours = home()
-    assert "db.other" in guards.overlap_refusal(ours, [ours.location], [home(theirs, OTHER)])
+    ours = location_of()
+    assert "db.other" in guards.overlap_refusal(ours, [ours.location], [location_of(theirs, OTHER)])
 
 
 def test_a_folder_for_data_of_another_table_counts_as_its_location():
-    ours, other = home(), home("s3://b/o", OTHER, write_data_path="s3://b/t")
+    ours, other = location_of(), location_of("s3://b/o", OTHER, write_data_path="s3://b/t")
     assert guards.overlap_refusal(ours, [ours.location], [other]) is not None
 
 
 def test_a_table_inside_is_no_refusal_but_its_files_are_foreign():
-    ours = home()
-    inside = home("s3://b/o", OTHER, write_data_path="s3://b/t/data/o")
-    beside = home("s3://b/t2", OTHER)
+    ours = location_of()
+    inside = location_of("s3://b/o", OTHER, write_data_path="s3://b/t/data/o")
+    beside = location_of("s3://b/t2", OTHER)
     assert guards.overlap_refusal(ours, [ours.location], [inside, beside]) is None
     assert guards.foreign_locations([ours.location], [inside, beside]) == ("s3://b/t/data/o",)
 
 
 def test_a_location_behind_a_link_counts_by_its_real_folder():
-    ours = home()
-    around = replace(home("file:/link", OTHER), aliases=("s3://b",))
-    inside = replace(home("file:/link", OTHER), aliases=("s3://b/t/data/o",))
+    ours = location_of()
+    around = replace(location_of("file:/link", OTHER), aliases=("s3://b",))
+    inside = replace(location_of("file:/link", OTHER), aliases=("s3://b/t/data/o",))
     assert "db.other" in guards.overlap_refusal(ours, [ours.location], [around])
     assert guards.overlap_refusal(ours, [ours.location], [inside]) is None
     assert guards.foreign_locations([ours.location], [inside]) == ("s3://b/t/data/o",)
 
 
 def test_a_folder_elsewhere_is_listed_only_if_it_is_named_after_the_table():
-    shared = home(write_data_path="s3://b/shared", write_metadata_path="s3://b/t/m")
+    shared = location_of(write_data_path="s3://b/shared", write_metadata_path="s3://b/t/m")
     assert guards.roots_of(shared) == (("s3://b/t",), ("s3://b/shared",))
     own = f"s3://b/x/{UUID}"
-    assert guards.roots_of(home(write_object__storage_path=own)) == (("s3://b/t", own), ())
+    assert guards.roots_of(location_of(write_object__storage_path=own)) == (("s3://b/t", own), ())
 
 
 def test_a_listing_of_which_nothing_is_reachable_is_refused():
@@ -168,8 +168,8 @@ def test_a_path_that_is_reachable_in_another_bucket_is_refused():
 
 
 def test_a_table_that_was_replaced_meanwhile_is_refused():
-    assert guards.changed_home_refusal(home(), swept()) is None
-    assert guards.changed_home_refusal(home("s3://b/moved"), swept()) is not None
+    assert guards.changed_home_refusal(location_of(), swept()) is None
+    assert guards.changed_home_refusal(location_of("s3://b/moved"), swept()) is not None
 
 
 def test_too_many_orphans_are_refused_with_the_number():
@@ -195,9 +195,9 @@ def test_an_entry_is_released_where_it_is_gone_reachable_or_changed():
     orphan = guards.as_orphan(file, {})
     entry = QuarantineEntry(1, TABLE, UUID, orphan, "j", NOW, QuarantineState.QUARANTINED, NOW)
     assert guards.why_released(entry, file, None) is None
-    assert guards.why_released(entry, file, Keep.TOO_YOUNG) is None
+    assert guards.why_released(entry, file, KeptReason.TOO_YOUNG) is None
     assert guards.why_released(entry, None, None) == "It is no longer there."
-    assert guards.why_released(entry, file, Keep.REACHABLE) == "It is reachable now."
+    assert guards.why_released(entry, file, KeptReason.REACHABLE) == "It is reachable now."
     for change in ({"size_bytes": 11}, {"modified_ms": file.modified_ms + 1}, {"etag": "e2"}):
         changed = replace(file, **change)
         assert guards.why_released(entry, changed, None) == "It has changed since it was marked."

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.planning.routing import route
 from neve.testing.facts import MB, data_file, table_facts
 
@@ -15,7 +15,7 @@ def routed(files=FILES, *, strategy=Strategy.SMALL_FILES, deletes=0, asked=Engin
         files,
         delete_files=deletes,
         strategy=strategy,
-        policy=Policy(),
+        policy=CompactionPolicy(),
         asked=asked,
     )
 

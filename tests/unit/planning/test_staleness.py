@@ -34,7 +34,7 @@ def test_files_that_went_or_were_deleted_from_have_changed(now):
 
 
 def test_a_delete_file_that_takes_the_place_of_another_is_a_change():
-    """A writer adds to the deletes of a file by writing them anew, so their number stays."""
+    """A writer adds to the deletes of a file by writing them again, so their number stays."""
     rewritten = delete_file(
         "d2", DeleteKind.POSITION, referenced_path="file:///lake/a", data_sequence_number=5
     )

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.policy import Engine, Policy
+from neve.model.policy import CompactionPolicy, Engine
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintain import Maintenance
@@ -12,7 +12,7 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
-POLICY = Policy(target_file_size_bytes=100 * MB, undo_window_seconds=86400)
+POLICY = CompactionPolicy(target_file_size_bytes=100 * MB, undo_window_seconds=86400)
 
 
 class ManualClock:
@@ -47,7 +47,7 @@ def lake():
 
 
 @pytest.fixture
-def world(lake, store, clock):
+def services(lake, store, clock):
     return Maintenance(
         surveyor=lake,
         metadata=lake.metadata,
@@ -55,15 +55,15 @@ def world(lake, store, clock):
         store=store,
         log=lake,
         clock=clock,
-        say=SilentReporter(),
+        reporter=SilentReporter(),
         cost_model=CostModel(),
         lease_seconds=60,
     )
 
 
 @pytest.fixture
-def plan(world):
+def plan(services):
     """The plan for the table as it is now, on Iceberg's own action."""
-    return lambda **request: world.plan(
+    return lambda **request: services.plan(
         TABLE, PlanRequest(**{"engine": Engine.SPARK, **request}), where=None, policy=POLICY
     )

@@ -40,11 +40,11 @@ def append(lake, *names, day="mon"):
     lake.append(*(data_file(name, MB, partition=partition(day)) for name in names))
 
 
-def test_a_compaction_says_exactly_what_it_did(world, plan, lake, clock):
+def test_a_compaction_says_exactly_what_it_did(services, plan, lake, clock):
     lake.compression = 0.5
     lake.before_commit = lambda: clock.advance(2)
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (Status.SUCCEEDED, "3 files became 1.")
     assert outcome.stats == CompactionStats(
@@ -64,8 +64,8 @@ def test_a_compaction_says_exactly_what_it_did(world, plan, lake, clock):
     assert outcome.engines == {"remote_copy": 0, "copy": 0, "transcode": 0, "spark": 1}
 
 
-def test_a_compaction_is_proven(world, plan):
-    assert world.apply(plan()).proof == Proof(
+def test_a_compaction_is_proven(services, plan):
+    assert services.apply(plan()).proof == Proof(
         level="metadata",
         rows_in=300,
         rows_deleted=0,
@@ -75,10 +75,10 @@ def test_a_compaction_is_proven(world, plan):
     )
 
 
-def test_the_snapshot_tells_who_made_it(world, plan, lake):
+def test_the_snapshot_tells_who_made_it(services, plan, lake):
     made = plan()
 
-    outcome = world.apply(made)
+    outcome = services.apply(made)
 
     summary = lake.facts.snapshot(2).summary
     assert {key: value for key, value in summary.items() if key.startswith("neve.")} == {
@@ -92,8 +92,8 @@ def test_the_snapshot_tells_who_made_it(world, plan, lake):
     }
 
 
-def test_the_snapshot_before_is_kept_for_the_undo_window(world, plan, lake):
-    outcome = world.apply(plan())
+def test_the_snapshot_before_is_kept_for_the_undo_window(services, plan, lake):
+    outcome = services.apply(plan())
 
     (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
     assert (tag.name, tag.snapshot_id, tag.max_age_ms) == (
@@ -104,8 +104,8 @@ def test_the_snapshot_before_is_kept_for_the_undo_window(world, plan, lake):
     )
 
 
-def test_an_outcome_is_recorded_in_the_store_and_in_the_log(world, plan, lake, store):
-    outcome = world.apply(plan())
+def test_an_outcome_is_recorded_in_the_store_and_in_the_log(services, plan, lake, store):
+    outcome = services.apply(plan())
 
     assert lake.log == [outcome]
     assert store.outcomes() == [outcome]
@@ -115,46 +115,46 @@ def test_an_outcome_is_recorded_in_the_store_and_in_the_log(world, plan, lake, s
     )
 
 
-def test_a_second_run_finds_nothing_to_do(world, plan, lake):
-    world.apply(plan())
+def test_a_second_run_finds_nothing_to_do(services, plan, lake):
+    services.apply(plan())
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, len(lake.facts.snapshots)) == (Status.NOTHING_TO_DO, 2)
     assert outcome.reason == plan().reason
     assert outcome.stats.files_compacted == 0
 
 
-def test_a_plan_without_steps_changes_nothing(world, plan, lake):
+def test_a_plan_without_steps_changes_nothing(services, plan, lake):
     empty = plan(max_cost_usd=0)
 
-    outcome = world.apply(empty)
+    outcome = services.apply(empty)
 
     assert empty.reasons[0].code is NothingToDo.OVER_BUDGET
     assert (outcome.status, outcome.reason) == (Status.NOTHING_TO_DO, empty.reason)
     assert (tags(lake), lake.facts.snapshot_id) == ([], 1)
 
 
-def test_a_plan_with_a_file_that_is_gone_is_refused(world, plan, lake, store):
+def test_a_plan_with_a_file_that_is_gone_is_refused(services, plan, lake, store):
     made = plan()
     lake.remove("file:///lake/mon-1")
 
     with pytest.raises(PlanStale, match="mon-1 is not a data file of the table now") as refusal:
-        world.apply(made)
+        services.apply(made)
 
     assert refusal.value.next_step == "Plan again."
     assert (store.jobs(), tags(lake)) == ([], [])
 
 
-def test_a_plan_of_a_dropped_table_is_refused(world, plan, lake):
+def test_a_plan_of_a_dropped_table_is_refused(services, plan, lake):
     made = plan()
     lake.facts = replace(lake.facts, table_uuid="22222222-2222-2222-2222-222222222222")
 
-    with pytest.raises(PlanStale, match="was dropped and made anew since"):
-        world.apply(made)
+    with pytest.raises(PlanStale, match="was dropped and made again since"):
+        services.apply(made)
 
 
-def test_a_table_that_moves_on_while_the_job_is_claimed_is_refused(world, plan, lake, store):
+def test_a_table_that_moves_on_while_the_job_is_claimed_is_refused(services, plan, lake, store):
     made, begin = plan(), store.begin
 
     def begin_late(*arguments):
@@ -164,23 +164,23 @@ def test_a_table_that_moves_on_while_the_job_is_claimed_is_refused(world, plan, 
     store.begin = begin_late
 
     with pytest.raises(PlanStale):
-        world.apply(made)
+        services.apply(made)
 
     assert (states(store), tags(lake)) == ([JobState.FAILED], [])
 
 
-def test_a_second_job_waits_its_turn(world, plan, lake, store):
+def test_a_second_job_waits_its_turn(services, plan, lake, store):
     made = plan()
     store.claim("other", TABLE, "rollback", 60)
 
     with pytest.raises(TableBusy, match="other"):
-        world.apply(made)
+        services.apply(made)
 
     assert (tags(lake), lake.facts.snapshot_id) == ([], 1)
 
 
-def test_a_table_is_free_again_after_a_run(world, plan, store):
-    world.apply(plan())
+def test_a_table_is_free_again_after_a_run(services, plan, store):
+    services.apply(plan())
 
     assert store.claim("next", TABLE, "rollback", 60).epoch == 2
 
@@ -189,23 +189,23 @@ def test_a_table_is_free_again_after_a_run(world, plan, store):
 BY_ACTION = {"strategy": Strategy.SORT, "sort_columns": ("id",)}
 
 
-def test_lost_rows_are_never_committed(world, plan, lake, store):
+def test_lost_rows_are_never_committed(services, plan, lake, store):
     lake.lose_rows = 7
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (
         Status.FAILED,
         "Group 0 of day=mon has 300 live rows, and its rewritten files 293.",
     )
     assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
-    assert store.leftovers(TABLE) == ["file:///lake/mon-0-1-0-0"]
+    assert store.uncommitted_files(TABLE) == ["file:///lake/mon-0-1-0-0"]
 
 
-def test_lost_rows_are_taken_back(world, plan, lake, store):
+def test_lost_rows_are_taken_back(services, plan, lake, store):
     lake.lose_rows = 7
 
-    outcome = world.apply(plan(**BY_ACTION))
+    outcome = services.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert outcome.reason == (
@@ -216,11 +216,11 @@ def test_lost_rows_are_taken_back(world, plan, lake, store):
     assert states(store) == [JobState.FAILED]
 
 
-def test_lost_rows_under_a_foreign_commit_are_only_reported(world, plan, lake):
+def test_lost_rows_under_a_foreign_commit_are_only_reported(services, plan, lake):
     lake.lose_rows = 7
     lake.after_commit = lambda: append(lake, "foreign")
 
-    outcome = world.apply(plan(**BY_ACTION))
+    outcome = services.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert outcome.reason.endswith(
@@ -241,21 +241,21 @@ def test_lost_rows_under_a_foreign_commit_are_only_reported(world, plan, lake):
     ],
 )
 def test_an_engine_that_fails_before_its_commit_leaves_nothing(
-    world, plan, lake, store, error, reason
+    services, plan, lake, store, error, reason
 ):
     lake.before_commit = raises(error)
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, reason)
     assert (tags(lake), lake.facts.snapshot_id) == ([], 1)
     assert (states(store), outcome.proof) == ([JobState.FAILED], None)
 
 
-def test_an_engine_that_rewrites_nothing_is_believed(world, plan, lake):
+def test_an_engine_that_rewrites_nothing_is_believed(services, plan, lake):
     lake.rewrite = lambda *_: None
 
-    outcome = world.apply(plan(**BY_ACTION))
+    outcome = services.apply(plan(**BY_ACTION))
 
     assert (outcome.status, outcome.reason) == (
         Status.NOTHING_TO_DO,
@@ -264,10 +264,10 @@ def test_an_engine_that_rewrites_nothing_is_believed(world, plan, lake):
     assert tags(lake) == []
 
 
-def test_a_lost_answer_without_a_snapshot_is_unknown(world, plan, lake, store):
+def test_a_lost_answer_without_a_snapshot_is_unknown(services, plan, lake, store):
     lake.before_commit = raises(CommitUnknown("the answer was lost"))
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (Status.UNKNOWN, "the answer was lost")
     assert tags(lake) == [UNDO_TAG_PREFIX + outcome.job_id]
@@ -281,19 +281,19 @@ def test_a_lost_answer_without_a_snapshot_is_unknown(world, plan, lake, store):
         (False, JobState.FAILED, "It left no snapshot in the table."),
     ],
 )
-def test_the_next_run_settles_an_unknown_job(world, plan, lake, store, landed, state, reason):
+def test_the_next_run_settles_an_unknown_job(services, plan, lake, store, landed, state, reason):
     lake.before_commit = raises(CommitUnknown("the answer was lost"))
-    lost = world.apply(plan())
+    lost = services.apply(plan())
     lake.before_commit = lambda: None
     if landed:
         lake.append(operation="replace", **{"neve.job-id": lost.job_id})
 
-    world.apply(plan())
+    services.apply(plan())
 
     assert (store.job(lost.job_id).state, store.job(lost.job_id).reason) == (state, reason)
 
 
-def test_a_lease_that_is_lost_while_rewriting_is_no_success(world, plan, lake, store, clock):
+def test_a_lease_that_is_lost_while_rewriting_is_no_success(services, plan, lake, store, clock):
     def lose_the_lease():
         clock.advance(120)
         store.claim("thief", TABLE, "rollback", 60)
@@ -301,28 +301,28 @@ def test_a_lease_that_is_lost_while_rewriting_is_no_success(world, plan, lake, s
     lake.before_commit = lose_the_lease
 
     with pytest.raises(LeaseLost):
-        world.apply(plan())
+        services.apply(plan())
 
     # Its epoch is over: the job that holds the table now will settle it.
     assert states(store) == [JobState.PLANNING, JobState.COMMITTING]
     assert lake.log == []
 
 
-def test_a_job_that_lost_its_lease_is_settled_by_its_snapshot(world, plan, lake, store, clock):
+def test_a_job_that_lost_its_lease_is_settled_by_its_snapshot(services, plan, lake, store, clock):
     lake.before_commit = lambda: clock.advance(120)
     with pytest.raises(LeaseLost):
-        world.apply(plan())
+        services.apply(plan())
     lake.before_commit = lambda: None
 
-    world.apply(plan())
+    services.apply(plan())
 
     assert states(store) == [JobState.SUCCEEDED, JobState.SUCCEEDED]
 
 
-def test_a_foreign_append_during_the_rewrite_does_not_disturb_the_proof(world, plan, lake):
+def test_a_foreign_append_during_the_rewrite_does_not_disturb_the_proof(services, plan, lake):
     lake.before_commit = lambda: append(lake, "foreign")
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.proof.rows_in, outcome.proof.rows_out) == (
         Status.SUCCEEDED,
@@ -332,10 +332,10 @@ def test_a_foreign_append_during_the_rewrite_does_not_disturb_the_proof(world, p
     assert "file:///lake/foreign" in {file.path for file in lake.facts.data_files}
 
 
-def test_a_foreign_append_after_the_rewrite_does_not_disturb_the_proof(world, plan, lake):
+def test_a_foreign_append_after_the_rewrite_does_not_disturb_the_proof(services, plan, lake):
     lake.after_commit = lambda: append(lake, "foreign")
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.proof.holds, outcome.snapshot_after) == (
         Status.SUCCEEDED,
@@ -344,10 +344,10 @@ def test_a_foreign_append_after_the_rewrite_does_not_disturb_the_proof(world, pl
     )
 
 
-def test_a_log_that_fails_does_not_hide_what_happened(world, plan, lake, store):
+def test_a_log_that_fails_does_not_hide_what_happened(services, plan, lake, store):
     lake.write = raises(ExecutionError("no namespace"))
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (
         Status.SUCCEEDED,
@@ -356,45 +356,45 @@ def test_a_log_that_fails_does_not_hide_what_happened(world, plan, lake, store):
     assert store.outcomes() == [outcome]
 
 
-def test_a_worker_without_its_store_does_not_rewrite(world, plan, lake, store):
+def test_a_worker_without_its_store_does_not_rewrite(services, plan, lake, store):
     made = plan()
     store.renew = raises(StoreError("disk full"))
 
     with pytest.raises(StoreError):
-        world.apply(made)
+        services.apply(made)
 
     assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
 
 
-def test_a_run_that_can_not_be_taken_back_is_not_forgotten(world, plan, lake, store):
+def test_a_run_that_can_not_be_taken_back_is_not_forgotten(services, plan, lake, store):
     lake.lose_rows = 5
     lake.roll_back = raises(CommitConflict("somebody was faster"))
 
-    outcome = world.apply(plan(**BY_ACTION))
+    outcome = services.apply(plan(**BY_ACTION))
 
     assert outcome.status is Status.FAILED
     assert "It could NOT be rolled back to snapshot 1: somebody was faster" in outcome.reason
     assert states(store) == [JobState.FAILED]
 
 
-def test_a_lost_job_whose_rows_do_not_add_up_is_not_called_a_success(world, plan, lake, store):
+def test_a_lost_job_whose_rows_do_not_add_up_is_not_called_a_success(services, plan, lake, store):
     lake.lose_rows = 5
     lake.after_commit = raises(LeaseLost("the process ended here"))
     with pytest.raises(LeaseLost):
-        world.apply(plan(**BY_ACTION))
+        services.apply(plan(**BY_ACTION))
     lake.lose_rows, lake.after_commit = 0, lambda: None
 
-    world.apply(plan())
+    services.apply(plan())
 
     first = store.jobs()[-1]
     assert first.state is JobState.FAILED
     assert "Its snapshot is in the table, but" in first.reason
 
 
-def test_a_tag_that_can_not_be_removed_does_not_hide_the_error(world, plan, lake):
+def test_a_tag_that_can_not_be_removed_does_not_hide_the_error(services, plan, lake):
     lake.before_commit = raises(ExecutionError("the disk is full"))
     lake.remove_tag = raises(ExecutionError("no tag"))
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert outcome.reason == "the disk is full no tag"

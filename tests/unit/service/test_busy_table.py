@@ -33,10 +33,10 @@ def lake():
 
 
 @pytest.fixture
-def compact(world):
+def compact(services):
     def run(**request):
         asked = PlanRequest(**{"engine": Engine.SPARK, **request})
-        return world.compact(TABLE, asked, where=None, policy=POLICY)
+        return services.compact(TABLE, asked, where=None, policy=POLICY)
 
     return run
 
@@ -78,15 +78,15 @@ def test_a_group_that_a_writer_deleted_from_is_planned_again_at_once(lake, compa
         "9 files became 3. 1 group was changed by writers meanwhile and planned again."
     )
     assert (outcome.proof.rows_in, outcome.proof.rows_deleted) == (900, 10)
-    assert (days_left(lake), len(store.leftovers(TABLE))) == ([], 1)
+    assert (days_left(lake), len(store.uncommitted_files(TABLE))) == ([], 1)
     # The innocent in one commit, the guilty in another.
     assert [s.operation for s in lake.facts.snapshots].count("replace") == 2
 
 
-def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, world, plan):
+def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, services, plan):
     once(lake, "before_commit", lambda: lake.remove("file:///lake/tue-0"))
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
     assert outcome.reason == (
@@ -153,23 +153,23 @@ def test_a_group_that_fails_does_not_take_the_others_along(lake, compact):
     assert days_left(lake) == ["tue"]
 
 
-def test_rows_that_were_not_counted_are_not_proven(lake, world, plan, store):
+def test_rows_that_were_not_counted_are_not_proven(lake, services, plan, store):
     delete_from(lake, "tue")
     stage = lake.stage
     lake.stage = lambda *order: [replace(files, live_rows=None) for files in stage(*order)]
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert outcome.status is Status.FAILED
     assert "Live rows were counted as -1 of 300" in outcome.reason
-    assert (days_left(lake), len(store.leftovers(TABLE))) == (["tue"], 1)
+    assert (days_left(lake), len(store.uncommitted_files(TABLE))) == (["tue"], 1)
 
 
 def test_ordering_rows_goes_on_group_by_group_after_a_conflict(lake, compact):
-    def refuse(table, step, properties, say):
+    def refuse(table, step, properties, reporter):
         if len(step.groups) > 1 or "tue" in step.groups[0].partition:
             raise CommitConflict("A writer was faster.")
-        rewrite(table, step, properties, say)
+        rewrite(table, step, properties, reporter)
 
     rewrite, lake.rewrite = lake.rewrite, refuse
 
@@ -216,7 +216,7 @@ def test_groups_that_writers_took_before_the_claim_are_planned_again(lake, compa
 
 def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     pauses = []
-    world = busy_world(lake, store, clock, pauses.append)
+    services = busy_world(lake, store, clock, pauses.append)
     for number in range(8):
         lake.append(data_file(f"new-{number}", MB))
     rhythm = [
@@ -225,7 +225,7 @@ def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     ]
     lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
 
-    world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
 
     assert len(pauses) == 1
     assert 0 < pauses[0] <= 2
@@ -250,7 +250,7 @@ def busy_world(lake, store, clock, sleep):
         make_engine=lambda: lake,
         store=store,
         clock=clock,
-        say=lambda message: None,
+        reporter=lambda message: None,
         metadata=lake.metadata,
         log=lake,
         cost_model=CostModel(),
@@ -292,14 +292,14 @@ def test_after_a_conflict_the_work_begins_right_after_the_next_commit(lake, stor
     pauses = Pauses(4, lambda: lake.append(data_file("late", 90 * MB)))
     stage = lake.stage
 
-    def look_and_stage(table, snapshot_id, orders, say):
+    def look_and_stage(table, snapshot_id, orders, reporter):
         seen.append((len(pauses), snapshot_id == lake.facts.snapshot_id))
-        return stage(table, snapshot_id, orders, say)
+        return stage(table, snapshot_id, orders, reporter)
 
     lake.stage = look_and_stage
-    world = busy_world(lake, store, clock, pauses)
+    services = busy_world(lake, store, clock, pauses)
 
-    outcome = world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    outcome = services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
     assert seen == [(0, True), (4, True)]
@@ -310,9 +310,9 @@ def test_nobody_is_waited_for_longer_than_two_gaps(lake, store, clock, ago, paus
     with_irregular_commits(lake, ago)
     lose_once(lake)
     slept = Pauses(-1, None)
-    world = busy_world(lake, store, clock, slept)
+    services = busy_world(lake, store, clock, slept)
 
-    outcome = world.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    outcome = services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
     assert len(slept) == pauses
@@ -324,8 +324,8 @@ def test_a_group_that_is_always_taken_is_cut_until_a_part_fits(compact, lake, st
     lake.history[1] = lake.facts
     stage, staged, numbers = lake.stage, [], iter(range(10, 100))
 
-    def stage_then_write(table, snapshot_id, orders, say):
-        result = stage(table, snapshot_id, orders, say)
+    def stage_then_write(table, snapshot_id, orders, reporter):
+        result = stage(table, snapshot_id, orders, reporter)
         staged.append(sum(len(order.paths) for order in orders))
         if staged[-1] > 2:
             delete_from(lake, "mon", sequence_number=next(numbers))
@@ -354,20 +354,20 @@ STALE = {
     "a file has a new delete": lambda lake: delete_from(lake, "tue"),
     "the schema changed": lambda lake: setattr(lake, "facts", changed_schema(lake.facts)),
     "the spec changed": lambda lake: setattr(lake, "facts", changed_spec(lake.facts)),
-    "the table was made anew": lambda lake: setattr(
+    "the table was made again": lambda lake: setattr(
         lake, "facts", replace(lake.facts, table_uuid="2" * 36)
     ),
 }
 
 
 @pytest.mark.parametrize("change", STALE)
-def test_a_plan_is_stale_where(world, plan, lake, change, store):
+def test_a_plan_is_stale_where(services, plan, lake, change, store):
     made = plan()
     STALE[change](lake)
     before = lake.facts
 
     with pytest.raises(PlanStale):
-        world.apply(made)
+        services.apply(made)
 
     assert (lake.facts, store.jobs()) == (before, [])
 
@@ -395,32 +395,32 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("change", HARMLESS)
-def test_a_plan_is_not_stale_after(world, plan, lake, change):
+def test_a_plan_is_not_stale_after(services, plan, lake, change):
     made = plan()
     HARMLESS[change](lake)
 
-    outcome = world.apply(made)
+    outcome = services.apply(made)
 
     assert outcome.status is Status.SUCCEEDED, outcome.reason
     assert outcome.stats.files_compacted == 9
     assert days_left(lake) == []
 
 
-def test_the_undo_tag_names_the_head_and_not_the_snapshot_of_the_plan(world, plan, lake):
+def test_the_undo_tag_names_the_head_and_not_the_snapshot_of_the_plan(services, plan, lake):
     made = plan()
     lake.append(data_file("late", MB))
 
-    world.apply(made)
+    services.apply(made)
 
     (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
     assert tag.snapshot_id == 2
 
 
-def test_an_old_delete_is_no_new_one(world, plan, lake):
+def test_an_old_delete_is_no_new_one(services, plan, lake):
     delete_from(lake, "tue")
     made = plan()
     lake.append(data_file("late", MB))
 
-    outcome = world.apply(made)
+    outcome = services.apply(made)
 
     assert (outcome.status, outcome.proof.rows_deleted) == (Status.SUCCEEDED, 10)

@@ -11,7 +11,7 @@ from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
-from neve.service.fleet import FleetRequest, maintain_tables
+from neve.service.maintain_tables import FleetRequest, maintain_tables
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
 
@@ -24,29 +24,31 @@ def tags(lake):
     return [ref.name for ref in lake.facts.refs if ref.kind == "tag"]
 
 
-def test_a_job_that_is_cancelled_before_its_first_group_changes_nothing(world, plan, lake, store):
-    world.stop.ask()
+def test_a_job_that_is_cancelled_before_its_first_group_changes_nothing(
+    services, plan, lake, store
+):
+    services.stop.ask()
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, state(store)) == (Status.CANCELLED, JobState.CANCELLED)
     assert outcome.reason.endswith("was cancelled. Nothing was changed.")
     assert (lake.facts.snapshot_id, tags(lake)) == (1, [])
 
 
-def test_a_job_that_is_cancelled_in_the_store_stops_before_its_commit(world, plan, lake, store):
+def test_a_job_that_is_cancelled_in_the_store_stops_before_its_commit(services, plan, lake, store):
     lake.before_stage = lambda: store.cancel(store.jobs()[0].job_id)
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, lake.facts.snapshot_id) == (Status.CANCELLED, 1)
-    assert store.leftovers(TABLE), "what was written and not committed is for the sweeper"
+    assert store.uncommitted_files(TABLE), "what was written and not committed is for the sweeper"
 
 
-def test_what_was_committed_before_stays_and_is_told(world, plan, lake, store):
-    lake.after_commit = world.stop.ask
+def test_what_was_committed_before_stays_and_is_told(services, plan, lake, store):
+    lake.after_commit = services.stop.ask
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     # Nothing came after the commit that could have been stopped.
     assert (outcome.status, outcome.proof.holds, lake.facts.snapshot_id) == (
@@ -56,54 +58,54 @@ def test_what_was_committed_before_stays_and_is_told(world, plan, lake, store):
     )
 
 
-def test_a_proof_that_fails_is_taken_back_although_the_job_is_to_stop(world, plan, lake, store):
+def test_a_proof_that_fails_is_taken_back_although_the_job_is_to_stop(services, plan, lake, store):
     lake.lose_rows = 7
-    lake.after_commit = world.stop.ask
+    lake.after_commit = services.stop.ask
 
-    outcome = world.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
+    outcome = services.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
 
     assert (outcome.status, lake.facts.snapshot_id) == (Status.FAILED, 1)
     assert "rolled back" in outcome.reason
 
 
-def test_a_rollback_that_is_cancelled_changes_nothing(world, lake, store):
+def test_a_rollback_that_is_cancelled_changes_nothing(services, lake, store):
     lake.append(data_file("bad", MB))
-    world.stop.ask()
+    services.stop.ask()
 
-    outcome = roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+    outcome = roll_back(services, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
 
     assert (outcome.status, lake.facts.snapshot_id) == (Status.CANCELLED, 2)
 
 
-def test_a_table_is_free_after_a_job_was_cancelled(world, plan, store):
-    world.stop.ask()
-    world.apply(plan())
+def test_a_table_is_free_after_a_job_was_cancelled(services, plan, store):
+    services.stop.ask()
+    services.apply(plan())
 
-    assert not world.stop.has_jobs
+    assert not services.stop.has_jobs
     assert store.claim("next", TABLE, "rollback", 60).epoch == 2
 
 
-def test_a_job_that_finds_its_table_busy_is_not_remembered(world, plan, store):
+def test_a_job_that_finds_its_table_busy_is_not_remembered(services, plan, store):
     store.claim("other", TABLE, "rollback", 60)
 
     with pytest.raises(TableBusy):
-        world.apply(plan())
+        services.apply(plan())
     assert [job.job_id for job in store.jobs()] == ["other"]
 
 
-def test_tables_whose_turn_has_not_come_are_left_alone(world, lake, store):
-    world.stop.ask()
+def test_tables_whose_turn_has_not_come_are_left_alone(services, lake, store):
+    services.stop.ask()
 
-    (report,) = maintain_tables(world, [TABLE], FleetRequest())
+    (report,) = maintain_tables(services, [TABLE], FleetRequest())
 
     assert (report.skipped, store.jobs()) == ("The run was stopped before its turn.", [])
     assert lake.facts.snapshot_id == 1
 
 
-def test_a_job_tells_its_phases(world, plan):
+def test_a_job_tells_its_phases(services, plan):
     events: list[JobEvent] = []
 
-    outcome = replace(world, events=events.append).apply(plan())
+    outcome = replace(services, events=events.append).apply(plan())
 
     assert {event.job_id for event in events} == {outcome.job_id}
     assert list(dict.fromkeys(event.phase for event in events)) == [

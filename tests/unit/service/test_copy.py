@@ -7,7 +7,7 @@ import pytest
 from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintain import Maintenance
@@ -15,7 +15,7 @@ from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, tab
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
-POLICY = Policy(target_file_size_bytes=100 * MB)
+POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def maintenance(lake, store):
         store=store,
         log=lake,
         clock=lambda: datetime.now(tz=UTC),
-        say=SilentReporter(),
+        reporter=SilentReporter(),
         cost_model=CostModel(),
         lease_seconds=60,
     )
@@ -87,7 +87,7 @@ def test_a_copy_that_lost_rows_is_never_committed(lake, compact, store):
     assert "holds 300 rows, and its copy 299" in outcome.reason
     assert paths(lake) == before
     assert len(lake.facts.snapshots) == 1
-    assert len(store.leftovers(TABLE)) == 2
+    assert len(store.uncommitted_files(TABLE)) == 2
 
 
 def test_what_footers_refuse_goes_to_spark_and_is_said(lake, compact):
@@ -127,7 +127,7 @@ def test_a_group_that_a_writer_deleted_from_waits_and_the_others_commit(lake, ma
     assert [path for path in paths(lake) if "tue" in path] == [
         f"file:///lake/tue-{number}" for number in range(3)
     ]
-    assert len(store.leftovers(TABLE)) == 1
+    assert len(store.uncommitted_files(TABLE)) == 1
 
 
 def test_a_concurrent_append_is_no_conflict(lake, compact):
@@ -157,7 +157,7 @@ def test_a_conflict_that_nothing_explains_fails_and_keeps_its_files_in_mind(lake
     assert outcome.status is Status.FAILED
     assert (outcome.conflicts, len(lake.facts.snapshots)) == (2, 1)
     # Two files in each of five rounds.
-    assert len(store.leftovers(TABLE)) == 10
+    assert len(store.uncommitted_files(TABLE)) == 10
 
 
 def test_names_of_earlier_attempts_are_remembered(lake, compact, store):
@@ -165,7 +165,7 @@ def test_names_of_earlier_attempts_are_remembered(lake, compact, store):
 
     compact()
 
-    assert len(store.leftovers(TABLE)) == 4
+    assert len(store.uncommitted_files(TABLE)) == 4
 
 
 def test_an_unknown_commit_that_landed_is_found(lake, compact):
@@ -224,6 +224,6 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
     outcome = maintenance.apply(plan)
 
     assert outcome.status is Status.FAILED
-    names = store.leftovers(TABLE)
+    names = store.uncommitted_files(TABLE)
     assert len(names) == 8 * len(plan.groups)
     assert all(outcome.job_id in name for name in names)

@@ -58,16 +58,16 @@ def paths(*names):
 FREED = paths("f1", "f3", "f4", "list-1", "list-3", "list-4")
 
 
-def test_the_dry_run_changes_nothing(world, lake):
-    plan = plan_operation(world, TABLE, OPERATION)
+def test_the_dry_run_changes_nothing(services, lake):
+    plan = plan_operation(services, TABLE, OPERATION)
 
     assert sorted(file.path for file in plan.step.freed) == FREED
     assert plan.reason == "3 snapshots older than 7d go, and 6 files of 11 B with them."
     assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
 
 
-def test_exactly_the_planned_snapshots_and_files_go(world, lake):
-    outcome = run_operation(world, TABLE, OPERATION)
+def test_exactly_the_planned_snapshots_and_files_go(services, lake):
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, ids(lake)) == (Status.SUCCEEDED, [2, 5, 6])
     assert sorted(lake.deleted_paths) == FREED
@@ -84,31 +84,31 @@ def test_exactly_the_planned_snapshots_and_files_go(world, lake):
     assert outcome.reason == "3 snapshots expired, 6 files of 11 B were deleted."
 
 
-def test_running_twice_changes_nothing(world, lake):
-    run_operation(world, TABLE, OPERATION)
+def test_running_twice_changes_nothing(services, lake):
+    run_operation(services, TABLE, OPERATION)
     deleted = list(lake.deleted_paths)
 
-    again = run_operation(world, TABLE, OPERATION)
+    again = run_operation(services, TABLE, OPERATION)
 
     assert (again.status, lake.deleted_paths) == (Status.NOTHING_TO_DO, deleted)
     assert again.reason == "No snapshot older than 7d can go; kept although older: 1."
 
 
-def test_commits_are_of_bounded_size(world, lake):
+def test_commits_are_of_bounded_size(services, lake):
     seen = []
     lake.metadata.after_commit = lambda: seen.append(len(ids(lake)))
 
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
 
     assert seen == [4, 3]
 
 
-def test_tags_are_set_before_anything_goes(world, lake):
+def test_tags_are_set_before_anything_goes(services, lake):
     seen = []
     lake.metadata.after_commit = lambda: seen.append((len(ids(lake)), len(lake.facts.refs)))
     monthly = ExpireSnapshotsOperation(ExpiryRules(keep_monthly=3))
 
-    outcome = run_operation(world, TABLE, monthly)
+    outcome = run_operation(services, TABLE, monthly)
 
     assert seen == [(6, 4), (4, 4)]
     assert [(ref.name, ref.snapshot_id) for ref in lake.facts.refs[2:]] == [
@@ -118,13 +118,13 @@ def test_tags_are_set_before_anything_goes(world, lake):
     assert outcome.reason.endswith("2 tags were set, 0 dropped.")
 
 
-def test_what_a_consumer_reads_stays_until_its_lease_is_over(world, lake, store, clock):
+def test_what_a_consumer_reads_stays_until_its_lease_is_over(services, lake, store, clock):
     store.consumers.add("stream", TABLE, snapshot_id=3, lease_seconds=DAY)
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
     assert ids(lake) == [2, 3, 4, 5, 6]
 
     clock.advance(DAY)
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
     assert ids(lake) == [2, 5, 6]
 
 
@@ -137,38 +137,40 @@ def test_what_a_consumer_reads_stays_until_its_lease_is_over(world, lake, store,
         lambda lake, store: setattr(lake, "registered_again", TABLE.sibling("twin")),
     ],
 )
-def test_what_is_needed_since_the_plan_stops_it_before_the_first_commit(world, lake, store, need):
+def test_what_is_needed_since_the_plan_stops_it_before_the_first_commit(
+    services, lake, store, need
+):
     lake.after_reading = lambda: need(lake, store)
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, ids(lake)) == (Status.FAILED, [1, 2, 3, 4, 5, 6])
     assert lake.deleted_paths == []
 
 
-def test_a_file_that_the_engine_still_reaches_stays(world, lake):
+def test_a_file_that_the_engine_still_reaches_stays(services, lake):
     lake.reached_again = {"file:///lake/f3"}
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f3" not in lake.deleted_paths
     assert (outcome.figures_after["files_freed"], outcome.figures_after["files_spared"]) == (5, 1)
 
 
-def test_a_table_that_is_registered_twice_is_refused_by_the_dry_run_too(world, lake):
+def test_a_table_that_is_registered_twice_is_refused_by_the_dry_run_too(services, lake):
     lake.registered_again = TableRef("other", ("db2",), "twin")
 
     for do in (plan_operation, run_operation):
         with pytest.raises(JobRefused, match=r"registered as other\.db2\.twin, too"):
-            do(world, TABLE, OPERATION)
+            do(services, TABLE, OPERATION)
     assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
 
 
-def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(world, lake):
+def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(services, lake):
     lake.reached_elsewhere = {"file:///lake/f3": TABLE.sibling("copy")}
 
-    plan = plan_operation(world, TABLE, OPERATION)
-    outcome = run_operation(world, TABLE, OPERATION)
+    plan = plan_operation(services, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f3" not in [file.path for file in plan.step.freed]
     assert plan.step.notes == ("1 files stay, because table lake.db.copy reaches them.",)
@@ -176,19 +178,19 @@ def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(world, la
     assert outcome.figures_after["files_freed"] == 5
 
 
-def test_a_table_that_takes_a_file_after_the_plan_keeps_it(world, lake):
+def test_a_table_that_takes_a_file_after_the_plan_keeps_it(services, lake):
     def take():
         lake.reached_elsewhere = {"file:///lake/f3": TABLE.sibling("copy")}
 
     lake.metadata.after_commit = take
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f3" not in lake.deleted_paths
     assert outcome.reason.endswith("1 files are reached again, or by other tables, and stay.")
 
 
-def test_every_table_is_asked_anew_right_before_files_are_deleted(world, lake):
+def test_every_table_is_asked_anew_right_before_files_are_deleted(services, lake):
     asked, needed = [], lake.needed
 
     def watch(table, paths, reached=(), *, recheck=False):
@@ -196,22 +198,22 @@ def test_every_table_is_asked_anew_right_before_files_are_deleted(world, lake):
         return needed(table, paths, reached, recheck=recheck)
 
     lake.needed = watch
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
 
     assert asked == [(False, 6, 0), (False, 3, 0), (True, 3, 0)]
 
 
-def test_a_table_elsewhere_that_cannot_be_read_stops_the_plan(world, lake):
+def test_a_table_elsewhere_that_cannot_be_read_stops_the_plan(services, lake):
     lake.needed = unreadable
 
     with pytest.raises(TableUnreadable, match="broken"):
-        plan_operation(world, TABLE, OPERATION)
+        plan_operation(services, TABLE, OPERATION)
 
 
-def test_a_table_elsewhere_that_breaks_after_the_commit_keeps_all_files(world, lake):
+def test_a_table_elsewhere_that_breaks_after_the_commit_keeps_all_files(services, lake):
     lake.metadata.after_commit = lambda: setattr(lake, "needed", unreadable)
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, ids(lake), lake.deleted_paths) == (Status.SUCCEEDED, [2, 5, 6], [])
     assert "broken" in outcome.reason
@@ -221,20 +223,20 @@ def unreadable(*_, **__):
     raise TableUnreadable("The metadata of table lake.db.broken cannot be read.")
 
 
-def test_a_file_that_is_committed_again_meanwhile_stays(world, lake):
+def test_a_file_that_is_committed_again_meanwhile_stays(services, lake):
     lake.metadata.after_commit = lambda: lake.history.update({6: lake.history[4]})
 
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f4" not in lake.deleted_paths
 
 
-def test_files_that_cannot_be_deleted_are_remembered(world, lake, store):
+def test_files_that_cannot_be_deleted_are_remembered(services, lake, store):
     lake.undeletable = {"file:///lake/f1"}
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
-    assert store.leftovers(TABLE) == ["file:///lake/f1"]
+    assert store.uncommitted_files(TABLE) == ["file:///lake/f1"]
     assert (outcome.figures_after["files_freed"], outcome.figures_after["files_left"]) == (5, 1)
     assert "1 files could not be deleted" in outcome.reason
 
@@ -247,10 +249,10 @@ def test_files_that_cannot_be_deleted_are_remembered(world, lake, store):
         (ExecutionError("broken"), Status.FAILED),
     ],
 )
-def test_no_file_is_deleted_after_a_commit_that_failed_or_is_unknown(world, lake, error, status):
+def test_no_file_is_deleted_after_a_commit_that_failed_or_is_unknown(services, lake, error, status):
     lake.metadata.before_commit = failing_at(2, error)
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, lake.deleted_paths) == (status, [])
     assert ids(lake) == [2, 4, 5, 6]
@@ -267,7 +269,7 @@ def failing_at(commit, error):
     return before_commit
 
 
-def test_no_file_is_deleted_where_a_snapshot_is_still_there(world, lake):
+def test_no_file_is_deleted_where_a_snapshot_is_still_there(services, lake):
     kept = lake.facts.snapshots
 
     def come_back():
@@ -275,55 +277,55 @@ def test_no_file_is_deleted_where_a_snapshot_is_still_there(world, lake):
 
     lake.metadata.after_commit = come_back
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, lake.deleted_paths) == (Status.FAILED, [])
     assert "still there, so no file was deleted" in outcome.reason
 
 
-def test_the_lease_is_looked_at_before_every_commit(world, lake, clock):
+def test_the_lease_is_looked_at_before_every_commit(services, lake, clock):
     lake.metadata.after_commit = lambda: clock.advance(10 * DAY)
 
     with pytest.raises(LeaseLost):
-        run_operation(world, TABLE, OPERATION)
+        run_operation(services, TABLE, OPERATION)
     assert (ids(lake), lake.deleted_paths) == ([2, 4, 5, 6], [])
 
 
-def test_more_that_is_gone_is_told(world, lake):
+def test_more_that_is_gone_is_told(services, lake):
     def take_more():
         lake.facts = replace(lake.facts, snapshots=lake.facts.snapshots[-1:])
 
     lake.metadata.after_commit = take_more
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert outcome.status is Status.FAILED
     assert "2 snapshots are gone that were to stay" in outcome.reason
 
 
-def test_a_table_without_garbage_collection_is_left_alone(world, lake):
+def test_a_table_without_garbage_collection_is_left_alone(services, lake):
     lake.facts = replace(lake.facts, properties={"gc.enabled": "false"})
 
-    outcome = run_operation(world, TABLE, OPERATION)
+    outcome = run_operation(services, TABLE, OPERATION)
 
     assert (outcome.status, len(ids(lake))) == (Status.NOTHING_TO_DO, 6)
     assert "gc.enabled" in outcome.reason
     with pytest.raises(JobRefused, match=r"gc\.enabled"):
-        OPERATION.select(world, lake.facts)
+        OPERATION.select(services, lake.facts)
 
 
-def test_an_expiry_that_ended_early_is_settled_by_the_next_run(world, lake, store):
+def test_an_expiry_that_ended_early_is_settled_by_the_next_run(services, lake, store):
     lease = store.claim("lost", TABLE, "expire_snapshots", 0.0)
     store.release(lease)
 
-    run_operation(world, TABLE, OPERATION)
+    run_operation(services, TABLE, OPERATION)
 
     job = store.job("lost")
     assert (job.state, job.reason) == (JobState.FAILED, INTERRUPTED_EXPIRY)
 
 
-def test_a_commit_knows_the_state_that_it_must_find(world, lake):
-    run_operation(world, TABLE, OPERATION)
+def test_a_commit_knows_the_state_that_it_must_find(services, lake):
+    run_operation(services, TABLE, OPERATION)
 
     assert [
         (c.remove_snapshots, c.head, c.expected_refs, c.knows_all_refs, c.head_may_advance)

@@ -26,8 +26,8 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 DAY = 86400
 
 
-def back(world, **target):
-    return roll_back(world, TABLE, RollbackTarget(**target), undo_window_seconds=60)
+def back(services, **target):
+    return roll_back(services, TABLE, RollbackTarget(**target), undo_window_seconds=60)
 
 
 def once(act, at=1):
@@ -50,7 +50,7 @@ def state_of(store):
     return store.jobs()[0].state
 
 
-def test_an_append_during_a_rollback_stays_and_is_named(world, lake, store):
+def test_an_append_during_a_rollback_stays_and_is_named(services, lake, store):
     lake.append(data_file("bad", MB))
     written = {"engine-name": "spark", "neve.job-id": "j7"}
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB), **written))
@@ -58,31 +58,31 @@ def test_an_append_during_a_rollback_stays_and_is_named(world, lake, store):
     with pytest.raises(
         CommitConflict, match=r"snapshot 3 \(append at .*, job j7, engine-name spark"
     ):
-        back(world, snapshot_id=1)
+        back(services, snapshot_id=1)
 
     assert (lineage(lake), lake.facts.refs) == ([3, 2, 1], table_facts().refs)
     assert (state_of(store), lake.log) == (JobState.FAILED, [])
     assert "snapshot 3" in store.jobs()[0].reason
 
 
-def test_an_append_while_a_rollback_is_undone_stays(world, lake, store):
+def test_an_append_while_a_rollback_is_undone_stays(services, lake, store):
     lake.append(data_file("good", MB))
-    gone_back = back(world, snapshot_id=1)
+    gone_back = back(services, snapshot_id=1)
     refs = lake.facts.refs
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB)))
 
     with pytest.raises(CommitConflict, match="snapshot 3"):
-        back(world, job_id=gone_back.job_id)
+        back(services, job_id=gone_back.job_id)
 
     assert (lineage(lake), lake.facts.refs) == ([3, 1], refs)
     assert state_of(store) is JobState.FAILED
 
 
-def test_an_append_right_after_a_rollback_is_no_failure_of_it(world, lake, store):
+def test_an_append_right_after_a_rollback_is_no_failure_of_it(services, lake, store):
     lake.append(data_file("bad", MB))
     lake.metadata.after_commit = lambda: lake.append(data_file("next", MB))
 
-    outcome = back(world, snapshot_id=1)
+    outcome = back(services, snapshot_id=1)
 
     assert (outcome.status, outcome.snapshot_after, lineage(lake)) == (Status.SUCCEEDED, 3, [3, 1])
     assert outcome.reason == (
@@ -92,10 +92,10 @@ def test_an_append_right_after_a_rollback_is_no_failure_of_it(world, lake, store
     assert state_of(store) is JobState.SUCCEEDED
 
 
-def test_a_rollback_and_its_tag_are_one_commit(world, lake):
+def test_a_rollback_and_its_tag_are_one_commit(services, lake):
     lake.append(data_file("bad", MB))
 
-    outcome = back(world, snapshot_id=1)
+    outcome = back(services, snapshot_id=1)
 
     (change,) = lake.metadata.changes
     assert (change.head, change.set_main, change.head_may_advance) == (2, 1, False)
@@ -103,19 +103,21 @@ def test_a_rollback_and_its_tag_are_one_commit(world, lake):
     assert change.expected_refs == {UNDO_TAG_PREFIX + outcome.job_id: None}
 
 
-def test_a_rollback_needs_no_engine(world, lake):
+def test_a_rollback_needs_no_engine(services, lake):
     lake.append(data_file("bad", MB))
 
     def start():
         raise AssertionError("an engine was started")
 
-    back(replace(world, make_engine=start), snapshot_id=1)
+    back(replace(services, make_engine=start), snapshot_id=1)
 
     assert lake.facts.snapshot_id == 1
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_rollback_whose_answer_was_lost_is_settled_by_its_tag(world, plan, lake, store, landed):
+def test_a_rollback_whose_answer_was_lost_is_settled_by_its_tag(
+    services, plan, lake, store, landed
+):
     lake.append(data_file("bad", MB))
 
     def lose():
@@ -126,73 +128,73 @@ def test_a_rollback_whose_answer_was_lost_is_settled_by_its_tag(world, plan, lak
     else:
         lake.metadata.before_commit = lose
     with pytest.raises(CommitUnknown):
-        back(world, snapshot_id=1)
+        back(services, snapshot_id=1)
     (job,) = store.jobs()
     assert job.state is JobState.UNKNOWN
 
     lake.metadata.before_commit = lake.metadata.after_commit = lambda: None
-    world.apply(plan())
+    services.apply(plan())
 
     settled = store.job(job.job_id)
     assert settled.state is (JobState.SUCCEEDED if landed else JobState.FAILED)
 
 
-def test_a_job_is_not_taken_back_from_under_a_writer(world, lake):
+def test_a_job_is_not_taken_back_from_under_a_writer(services, lake):
     lake.append(data_file("ours", MB), **{"neve.job-id": "ours"})
     after = lake.facts
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB)))
 
-    note = take_back(world, "ours", after)
+    note = take_back(services, "ours", after)
 
     assert note.startswith("It could NOT be rolled back to snapshot 1: Branch main")
     assert lineage(lake) == [3, 2, 1]
 
 
-def test_a_failed_proof_with_a_writer_in_between_keeps_the_writer(world, plan, lake):
+def test_a_failed_proof_with_a_writer_in_between_keeps_the_writer(services, plan, lake):
     lake.lose_rows = 5
     # The first commit is the undo tag, the second the way back.
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB)), at=2)
 
-    outcome = world.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
+    outcome = services.apply(plan(strategy=Strategy.SORT, sort_columns=("id",)))
 
     assert (outcome.status, lineage(lake)) == (Status.FAILED, [3, 2, 1])
     assert "could NOT be rolled back" in outcome.reason
     assert "snapshot 3 (append" in outcome.reason
 
 
-def test_an_append_before_the_undo_tag_does_not_stop_a_job(world, plan, lake):
+def test_an_append_before_the_undo_tag_does_not_stop_a_job(services, plan, lake):
     made = plan()
     lake.metadata.before_commit = once(lambda: lake.append(data_file("acked", MB)))
 
-    outcome = world.apply(made)
+    outcome = services.apply(made)
 
     assert outcome.status is Status.SUCCEEDED
     assert (outcome.snapshot_before, 2 in lineage(lake)) == (1, True)
 
 
-def test_a_tag_that_loses_against_a_writer_is_judged_again(world, plan, lake):
+def test_a_tag_that_loses_against_a_writer_is_judged_again(services, plan, lake):
     def lose():
         raise CommitConflict("faster")
 
     lake.metadata.before_commit = once(lose)
 
-    assert world.apply(plan()).status is Status.SUCCEEDED
+    assert services.apply(plan()).status is Status.SUCCEEDED
 
 
 def test_a_table_that_was_rolled_back_before_the_undo_tag_makes_the_plan_stale(
-    world, lake, plan, store
+    services, lake, plan, store
 ):
     lake.append(data_file("bad", MB))
     made = plan()
     lake.metadata.before_commit = once(lambda: lake.roll_back(TABLE, 1))
 
     with pytest.raises(PlanStale, match="was moved from snapshot 2 to snapshot 1"):
-        world.apply(made)
+        services.apply(made)
 
     assert (lineage(lake), state_of(store)) == ([1], JobState.FAILED)
 
 
-def test_an_operation_on_a_table_that_was_rolled_back_changes_nothing(world, lake, store):
+def test_an_operation_on_a_table_that_was_rolled_back_changes_nothing(services, lake, store):
     lake.append(data_file("bad", MB))
     many = (ManifestFacts(f"m{i}", ManifestContent.DATA, 0, 1000, 1, 1) for i in range(4))
     lake.facts = replace(lake.facts, manifests=tuple(many))
@@ -201,14 +203,14 @@ def test_an_operation_on_a_table_that_was_rolled_back_changes_nothing(world, lak
     operation = RewriteManifestsOperation(
         thresholds=ManifestThresholds(min_manifests=3), undo_window_seconds=DAY
     )
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert (outcome.status, lineage(lake)) == (Status.FAILED, [1])
     assert "was moved from snapshot 2" in outcome.reason
     assert state_of(store) is JobState.FAILED
 
 
-def test_a_tag_that_somebody_moved_is_not_dropped(world, plan, lake):
+def test_a_tag_that_somebody_moved_is_not_dropped(services, plan, lake):
     def fail():
         def move():
             refs = tuple(
@@ -222,7 +224,7 @@ def test_a_tag_that_somebody_moved_is_not_dropped(world, plan, lake):
 
     lake.before_commit = fail
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
     assert (outcome.status, tag.snapshot_id) == (Status.FAILED, 2)
@@ -246,8 +248,8 @@ def aged():
 
 
 @pytest.fixture
-def expire(world, aged):
-    there = replace(world, surveyor=aged, metadata=aged.metadata, make_engine=lambda: aged)
+def expire(services, aged):
+    there = replace(services, surveyor=aged, metadata=aged.metadata, make_engine=lambda: aged)
     operation = ExpireSnapshotsOperation(ExpiryRules(), snapshots_per_commit=1)
     return lambda: run_operation(there, TABLE, operation)
 
@@ -306,7 +308,7 @@ def test_a_table_made_anew_is_not_expired(expire, aged):
     outcome = expire()
 
     assert (outcome.status, len(aged.facts.snapshots)) == (Status.FAILED, 4)
-    assert "made anew" in outcome.reason
+    assert "made again" in outcome.reason
 
 
 def test_an_expiry_that_never_wins_gives_up(expire, aged):

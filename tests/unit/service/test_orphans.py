@@ -7,7 +7,7 @@ import pytest
 
 from neve.model.errors import CatalogError, InputError, JobRefused, LeaseLost, TableBusy
 from neve.model.job import JobState
-from neve.model.orphans import Keep, OrphanRules, QuarantineState, TableHome
+from neve.model.orphans import KeptReason, OrphanRules, QuarantineState, TableLocation
 from neve.model.outcome import Status
 from neve.service.orphans import (
     change_orphans,
@@ -33,196 +33,196 @@ def lake():
     return made
 
 
-def entries(world, *states):
-    found = world.store.quarantine.entries(table_facts().table_uuid, states or QuarantineState)
+def entries(services, *states):
+    found = services.store.quarantine.entries(table_facts().table_uuid, states or QuarantineState)
     return [(entry.orphan.path, entry.state, entry.state_reason) for entry in found]
 
 
-def test_a_dry_run_changes_nothing(world, lake):
-    report = find_orphans(world, TABLE, RULES)
+def test_a_dry_run_changes_nothing(services, lake):
+    report = find_orphans(services, TABLE, RULES)
     assert [orphan.path for orphan in report.orphans] == [lake.orphan]
     assert (report.found.files, report.listed.files) == (1, 10)
-    assert entries(world) == lake.deleted_paths == world.store.jobs() == []
+    assert entries(services) == lake.deleted_paths == services.store.jobs() == []
 
 
-def test_the_first_run_only_looks_and_says_so(world, lake):
-    outcome = change_orphans(world, TABLE, RULES, quarantine=True).outcome
+def test_the_first_run_only_looks_and_says_so(services, lake):
+    outcome = change_orphans(services, TABLE, RULES, quarantine=True).outcome
     assert outcome.status is Status.NOTHING_TO_DO
     assert outcome.reason.startswith("The first sweep of a table only looks")
-    assert entries(world) == []
+    assert entries(services) == []
 
 
-def test_quarantine_lists_orphans_and_touches_no_file(world, lake):
-    find_orphans(world, TABLE, RULES)
-    outcome = change_orphans(world, TABLE, RULES, quarantine=True).outcome
+def test_quarantine_lists_orphans_and_touches_no_file(services, lake):
+    find_orphans(services, TABLE, RULES)
+    outcome = change_orphans(services, TABLE, RULES, quarantine=True).outcome
     assert (outcome.status, outcome.operation) == (Status.SUCCEEDED, "remove_orphan_files")
     assert outcome.figures_after["quarantined_files"] == 1
     assert lake.log == [outcome]
-    assert [entry.orphan.path for entry in quarantined(world, TABLE)] == [lake.orphan]
+    assert [entry.orphan.path for entry in quarantined(services, TABLE)] == [lake.orphan]
     assert lake.deleted_paths == []
 
 
-def test_a_sweep_deletes_only_after_the_delay_and_then_rests(world, lake, clock):
-    find_orphans(world, TABLE, RULES)
-    sweep_orphans(world, TABLE, RULES)
+def test_a_sweep_deletes_only_after_the_delay_and_then_rests(services, lake, clock):
+    find_orphans(services, TABLE, RULES)
+    sweep_orphans(services, TABLE, RULES)
     clock.advance(DAY - 1)
-    assert sweep_orphans(world, TABLE, RULES).status is Status.NOTHING_TO_DO
+    assert sweep_orphans(services, TABLE, RULES).status is Status.NOTHING_TO_DO
     clock.advance(1)
-    outcome = sweep_orphans(world, TABLE, RULES, log=False)
+    outcome = sweep_orphans(services, TABLE, RULES, log=False)
     assert outcome.figures_after["purged_files"] == 1
     assert lake.deleted_paths == [lake.orphan]
-    assert [state for _, state, _ in entries(world)] == [QuarantineState.PURGED]
-    assert sweep_orphans(world, TABLE, RULES).status is Status.NOTHING_TO_DO
+    assert [state for _, state, _ in entries(services)] == [QuarantineState.PURGED]
+    assert sweep_orphans(services, TABLE, RULES).status is Status.NOTHING_TO_DO
     assert lake.deleted_paths == [lake.orphan]
 
 
 @pytest.fixture
-def due(world, lake, clock):
+def due(services, lake, clock):
     """The orphan has been in quarantine for long enough."""
-    find_orphans(world, TABLE, RULES)
-    sweep_orphans(world, TABLE, RULES)
+    find_orphans(services, TABLE, RULES)
+    sweep_orphans(services, TABLE, RULES)
     clock.advance(DAY)
     return lake.orphan
 
 
-def test_what_only_one_computation_misses_is_kept(world, lake):
+def test_what_only_one_computation_misses_is_kept(services, lake):
     lake.reached_by_engine.add(lake.orphan)
-    report = find_orphans(world, TABLE, RULES)
+    report = find_orphans(services, TABLE, RULES)
     assert report.orphans == ()
-    assert report.kept[Keep.REACHABLE_IN_ENGINE].files == 1
+    assert report.kept[KeptReason.REACHABLE_IN_ENGINE].files == 1
 
 
 @pytest.mark.parametrize("view", ["reached", "reached_by_engine"])
-def test_an_entry_that_is_reachable_now_leaves_the_list(world, lake, due, view):
+def test_an_entry_that_is_reachable_now_leaves_the_list(services, lake, due, view):
     getattr(lake, view).add(due)
-    outcome = change_orphans(world, TABLE, RULES, purge=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, purge=True).outcome
     assert outcome.figures_after["released_files"] == 1
-    assert entries(world) == [(due, QuarantineState.RELEASED, "It is reachable now.")]
+    assert entries(services) == [(due, QuarantineState.RELEASED, "It is reachable now.")]
     assert lake.deleted_paths == []
 
 
-def test_what_another_table_reaches_is_kept_and_the_report_names_it(world, lake):
+def test_what_another_table_reaches_is_kept_and_the_report_names_it(services, lake):
     other = TABLE.sibling("landing")
     lake.reached_elsewhere[lake.orphan] = other
-    report = find_orphans(world, TABLE, RULES)
+    report = find_orphans(services, TABLE, RULES)
     assert (report.orphans, report.found.files) == ((), 0)
-    assert report.kept[Keep.REFERENCED].files == 1
+    assert report.kept[KeptReason.REFERENCED].files == 1
     assert report.referenced_by == (other,)
-    sweep_orphans(world, TABLE, RULES)
-    assert entries(world) == []
+    sweep_orphans(services, TABLE, RULES)
+    assert entries(services) == []
 
 
-def test_an_entry_that_another_table_reaches_now_leaves_the_list(world, lake, due):
+def test_an_entry_that_another_table_reaches_now_leaves_the_list(services, lake, due):
     lake.reached_elsewhere[due] = TABLE.sibling("landing")
-    change_orphans(world, TABLE, RULES, purge=True)
-    assert entries(world) == [(due, QuarantineState.RELEASED, "Another table reaches it.")]
+    change_orphans(services, TABLE, RULES, purge=True)
+    assert entries(services) == [(due, QuarantineState.RELEASED, "Another table reaches it.")]
     assert lake.deleted_paths == []
 
 
-def test_other_tables_are_asked_anew_right_before_a_file_is_deleted(world, lake, due):
+def test_other_tables_are_asked_anew_right_before_a_file_is_deleted(services, lake, due):
     needed = lake.needed
 
     def reach_late(table, paths, reached=(), *, recheck=False):
         return dict.fromkeys(paths, TABLE.sibling("late")) if recheck else needed(table, paths)
 
     lake.needed = reach_late
-    change_orphans(world, TABLE, RULES, purge=True)
+    change_orphans(services, TABLE, RULES, purge=True)
     assert lake.deleted_paths == []
-    assert [state for _, state, _ in entries(world)] == [QuarantineState.RELEASED]
+    assert [state for _, state, _ in entries(services)] == [QuarantineState.RELEASED]
 
 
-def test_what_the_table_reaches_by_another_name_is_kept(world, lake):
+def test_what_the_table_reaches_by_another_name_is_kept(services, lake):
     lake.needed = lambda table, paths, reached=(), *, recheck=False: dict.fromkeys(paths, TABLE)
-    report = find_orphans(world, TABLE, RULES)
+    report = find_orphans(services, TABLE, RULES)
     assert report.orphans == ()
-    assert report.kept[Keep.REACHABLE].files == 10
+    assert report.kept[KeptReason.REACHABLE].files == 10
     assert report.referenced_by == ()
 
 
-def test_an_entry_that_changed_leaves_the_list(world, lake, due):
+def test_an_entry_that_changed_leaves_the_list(services, lake, due):
     lake.files[due] = replace(lake.files[due], size_bytes=11)
-    change_orphans(world, TABLE, RULES, purge=True)
-    assert entries(world) == [
+    change_orphans(services, TABLE, RULES, purge=True)
+    assert entries(services) == [
         (due, QuarantineState.RELEASED, "It has changed since it was marked.")
     ]
     assert lake.deleted_paths == []
 
 
-def test_an_entry_that_is_gone_leaves_the_list(world, lake, due):
+def test_an_entry_that_is_gone_leaves_the_list(services, lake, due):
     del lake.files[due]
-    change_orphans(world, TABLE, RULES, purge=True)
-    assert entries(world) == [(due, QuarantineState.RELEASED, "It is no longer there.")]
+    change_orphans(services, TABLE, RULES, purge=True)
+    assert entries(services) == [(due, QuarantineState.RELEASED, "It is no longer there.")]
 
 
-def test_an_entry_that_a_guard_keeps_now_stays_and_waits(world, lake, due):
+def test_an_entry_that_a_guard_keeps_now_stays_and_waits(services, lake, due):
     old = OrphanRules(older_than_seconds=365 * DAY, purge_delay_seconds=DAY)
-    change_orphans(world, TABLE, old, purge=True)
-    assert entries(world) == [(due, QuarantineState.QUARANTINED, "")]
+    change_orphans(services, TABLE, old, purge=True)
+    assert entries(services) == [(due, QuarantineState.QUARANTINED, "")]
 
 
-def test_what_could_not_be_deleted_stays_on_the_list_and_is_said(world, lake, due):
+def test_what_could_not_be_deleted_stays_on_the_list_and_is_said(services, lake, due):
     lake.stubborn.add(due)
-    outcome = change_orphans(world, TABLE, RULES, purge=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, purge=True).outcome
     assert outcome.status is Status.FAILED
     assert "1 could not be deleted" in outcome.reason
-    assert entries(world) == [(due, QuarantineState.PURGING, "")]
+    assert entries(services) == [(due, QuarantineState.PURGING, "")]
     lake.stubborn.clear()
-    assert change_orphans(world, TABLE, RULES, purge=True).outcome.status is Status.SUCCEEDED
+    assert change_orphans(services, TABLE, RULES, purge=True).outcome.status is Status.SUCCEEDED
 
 
-def test_a_crash_after_deleting_is_settled_by_the_next_sweep(world, lake, due):
+def test_a_crash_after_deleting_is_settled_by_the_next_sweep(services, lake, due):
     def crash():
         lake.files.pop(due)
         raise KeyboardInterrupt
 
     lake.before_delete = crash
     with pytest.raises(KeyboardInterrupt):
-        change_orphans(world, TABLE, RULES, purge=True)
-    change_orphans(world, TABLE, RULES, purge=True)
-    assert [state for _, state, _ in entries(world)] == [QuarantineState.PURGED]
+        change_orphans(services, TABLE, RULES, purge=True)
+    change_orphans(services, TABLE, RULES, purge=True)
+    assert [state for _, state, _ in entries(services)] == [QuarantineState.PURGED]
 
 
-def test_a_restored_file_is_safe_from_then_on(world, lake, due):
-    restore_orphans(world, TABLE, [due])
-    outcome = sweep_orphans(world, TABLE, RULES)
+def test_a_restored_file_is_safe_from_then_on(services, lake, due):
+    restore_orphans(services, TABLE, [due])
+    outcome = sweep_orphans(services, TABLE, RULES)
     assert outcome.status is Status.NOTHING_TO_DO
-    assert find_orphans(world, TABLE, RULES).kept[Keep.RESTORED].files == 1
+    assert find_orphans(services, TABLE, RULES).kept[KeptReason.RESTORED].files == 1
     assert lake.deleted_paths == []
 
 
-def test_only_what_is_in_quarantine_can_be_restored(world, lake, due):
+def test_only_what_is_in_quarantine_can_be_restored(services, lake, due):
     with pytest.raises(InputError, match="not in the quarantine"):
-        restore_orphans(world, TABLE, ["s3://b/x"])
-    assert [entry.orphan.path for entry in restore_orphans(world, TABLE, [])] == [due]
+        restore_orphans(services, TABLE, ["s3://b/x"])
+    assert [entry.orphan.path for entry in restore_orphans(services, TABLE, [])] == [due]
 
 
-def test_nothing_is_done_while_another_job_holds_the_table(world, lake, due):
-    world.store.claim("other", TABLE, "rewrite_data_files", 60)
-    for do in (sweep_orphans, lambda *_: restore_orphans(world, TABLE, [])):
+def test_nothing_is_done_while_another_job_holds_the_table(services, lake, due):
+    services.store.claim("other", TABLE, "rewrite_data_files", 60)
+    for do in (sweep_orphans, lambda *_: restore_orphans(services, TABLE, [])):
         with pytest.raises(TableBusy):
-            do(world, TABLE, RULES)
+            do(services, TABLE, RULES)
     assert lake.deleted_paths == []
 
 
-def test_files_since_the_start_of_a_running_job_are_kept(world, lake, clock):
+def test_files_since_the_start_of_a_running_job_are_kept(services, lake, clock):
     clock.now = NOW - timedelta(days=10)
-    world.store.claim("long", TABLE, "rewrite_data_files", 11 * 86400)
+    services.store.claim("long", TABLE, "rewrite_data_files", 11 * 86400)
     clock.now = NOW
-    report = find_orphans(world, TABLE, RULES)
+    report = find_orphans(services, TABLE, RULES)
     assert report.orphans == ()
     assert "job long" in report.cutoff_reason
 
 
-def test_a_lost_job_is_settled_and_holds_nothing_back(world, lake, clock):
+def test_a_lost_job_is_settled_and_holds_nothing_back(services, lake, clock):
     clock.now = NOW - timedelta(days=10)
-    world.store.release(world.store.claim("lost", TABLE, "rewrite_data_files", 60))
+    services.store.release(services.store.claim("lost", TABLE, "rewrite_data_files", 60))
     clock.now = NOW
-    report = find_orphans(world, TABLE, RULES)
+    report = find_orphans(services, TABLE, RULES)
     assert len(report.orphans) == 1
-    assert world.store.job("lost").state is JobState.FAILED
+    assert services.store.job("lost").state is JobState.FAILED
 
 
-def test_a_lost_lease_ends_the_run_before_anything_is_deleted(world, lake, due, clock):
+def test_a_lost_lease_ends_the_run_before_anything_is_deleted(services, lake, due, clock):
     look_up = lake.look_up
 
     def take_long(table, paths):
@@ -231,49 +231,49 @@ def test_a_lost_lease_ends_the_run_before_anything_is_deleted(world, lake, due, 
 
     lake.look_up = take_long
     with pytest.raises(LeaseLost):
-        change_orphans(world, TABLE, RULES, purge=True)
+        change_orphans(services, TABLE, RULES, purge=True)
     assert lake.deleted_paths == []
 
 
-def test_too_many_orphans_stop_a_sweep_but_not_the_dry_run(world, lake):
+def test_too_many_orphans_stop_a_sweep_but_not_the_dry_run(services, lake):
     for number in range(9):
         lake.put(f"data/more{number}")
-    assert "52.6%" in find_orphans(world, TABLE, RULES).stop
+    assert "52.6%" in find_orphans(services, TABLE, RULES).stop
     with pytest.raises(JobRefused, match=r"10 of 19 files would be orphans, 52\.6%"):
-        sweep_orphans(world, TABLE, RULES)
-    assert entries(world) == []
-    assert world.store.jobs()[0].state is JobState.FAILED
+        sweep_orphans(services, TABLE, RULES)
+    assert entries(services) == []
+    assert services.store.jobs()[0].state is JobState.FAILED
 
 
-def test_a_leftover_is_shown_with_its_job(world, lake):
-    world.store.add_leftovers("j7", TABLE, [lake.orphan])
-    (orphan,) = find_orphans(world, TABLE, RULES).orphans
+def test_a_leftover_is_shown_with_its_job(services, lake):
+    services.store.add_uncommitted_files("j7", TABLE, [lake.orphan])
+    (orphan,) = find_orphans(services, TABLE, RULES).orphans
     assert orphan.reason == "written by job j7 and not committed"
 
 
-def test_shared_locations_and_gc_enabled_false_are_refused(world, lake):
-    other = TableHome(TABLE.sibling("other"), "u2", lake.facts.location, {}, frozenset())
+def test_shared_locations_and_gc_enabled_false_are_refused(services, lake):
+    other = TableLocation(TABLE.sibling("other"), "u2", lake.facts.location, {}, frozenset())
     lake.other_homes.append(other)
     with pytest.raises(JobRefused, match=r"lake\.db\.other"):
-        find_orphans(world, TABLE, RULES)
+        find_orphans(services, TABLE, RULES)
     lake.other_homes.clear()
     lake.properties["gc.enabled"] = "false"
     with pytest.raises(JobRefused, match=r"gc\.enabled"):
-        find_orphans(world, TABLE, RULES)
+        find_orphans(services, TABLE, RULES)
 
 
-def test_a_table_elsewhere_that_cannot_be_loaded_stops_the_sweep(world, lake, due):
+def test_a_table_elsewhere_that_cannot_be_loaded_stops_the_sweep(services, lake, due):
     def fail():
         raise CatalogError("Catalog prod cannot be reached.")
 
-    lake.homes = fail
+    lake.locations = fail
     with pytest.raises(CatalogError):
-        sweep_orphans(world, TABLE, RULES)
+        sweep_orphans(services, TABLE, RULES)
     assert lake.deleted_paths == []
 
 
-def test_a_table_that_was_made_anew_has_a_quarantine_of_its_own(world, lake, due):
+def test_a_table_that_was_made_anew_has_a_quarantine_of_its_own(services, lake, due):
     lake.facts = replace(lake.facts, table_uuid="22222222-2222-2222-2222-222222222222")
-    assert quarantined(world, TABLE) == []
-    assert "first sweep" in sweep_orphans(world, TABLE, RULES).reason
+    assert quarantined(services, TABLE) == []
+    assert "first sweep" in sweep_orphans(services, TABLE, RULES).reason
     assert lake.deleted_paths == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neve.documents import canonical_text
 from neve.model.errors import InputError, PlanFileError
 from neve.model.facts import PartitionField, SpecFacts
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
@@ -21,7 +21,7 @@ from neve.service.plan_file import read_plan_file, write_plan_file
 from neve.testing.facts import MB, NOW, data_file, table_facts
 
 FILE = Path("plan.json")
-POLICY = Policy(target_file_size_bytes=100 * MB)
+POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 
 
 def plan_of(facts, **request):

@@ -17,7 +17,7 @@ from neve.documents import canonical_text
 from neve.model.errors import NeveError, PlanFileError, PlanStale
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
-from neve.model.policy import Engine, Policy
+from neve.model.policy import CompactionPolicy, Engine
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintain import Maintenance
@@ -26,7 +26,7 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
-POLICY = Policy(target_file_size_bytes=100 * MB)
+POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 FOREIGN = "file:///elsewhere/secret"
 
 
@@ -47,7 +47,7 @@ def make_world(lake):
         make_engine=lambda: lake,
         store=MemoryStore(lambda: NOW),
         clock=lambda: NOW,
-        say=SilentReporter(),
+        reporter=SilentReporter(),
         metadata=lake.metadata,
         log=lake,
         cost_model=CostModel(),
@@ -55,8 +55,8 @@ def make_world(lake):
     )
 
 
-def plan_body(world, engine=Engine.AUTO):
-    plan = world.plan(TABLE, PlanRequest(engine=engine), where=None, policy=POLICY)
+def plan_body(services, engine=Engine.AUTO):
+    plan = services.plan(TABLE, PlanRequest(engine=engine), where=None, policy=POLICY)
     document = plan_document([plan])
     return {key: value for key, value in document.items() if key != "digest"}
 
@@ -66,11 +66,11 @@ def seal(body, path: Path):
     path.write_text(json.dumps({**body, "digest": f"sha256:{digest}"}))
 
 
-def apply(world, body, folder: Path):
+def apply(services, body, folder: Path):
     """As `neve apply` does it."""
     seal(body, folder / "plan.json")
     (plan,) = read_plan_file(folder / "plan.json")
-    return world.apply(plan)
+    return services.apply(plan)
 
 
 def rows(lake):
@@ -185,16 +185,16 @@ TAMPERED = [
 @pytest.mark.parametrize("engine", [Engine.AUTO, Engine.SPARK])
 def test_a_plan_is_refused_that(tamper, engine, tmp_path):
     lake = make_lake()
-    world = make_world(lake)
-    body, before = plan_body(world, engine), lake.facts
+    services = make_world(lake)
+    body, before = plan_body(services, engine), lake.facts
     tamper(body)
 
     with pytest.raises((PlanFileError, PlanStale)) as refusal:
-        apply(world, body, tmp_path)
+        apply(services, body, tmp_path)
 
     assert refusal.value.message.endswith((".", "since."))
     assert lake.facts == before
-    assert world.store.jobs() == []
+    assert services.store.jobs() == []
 
 
 @pytest.mark.parametrize(
@@ -206,26 +206,26 @@ def test_a_plan_is_refused_that(tamper, engine, tmp_path):
 )
 def test_a_plan_does_not_decide_what_may_be_copied(version, deletes, why, tmp_path):
     lake = make_lake(version, deletes)
-    world = make_world(lake)
-    body, before = plan_body(world), lake.facts
+    services = make_world(lake)
+    body, before = plan_body(services), lake.facts
     says_copy(body)
 
     with pytest.raises(PlanStale, match=why):
-        apply(world, body, tmp_path)
+        apply(services, body, tmp_path)
 
     assert lake.facts == before
 
 
 def test_what_a_plan_may_not_say_is_taken_from_the_table(tmp_path):
     lake = make_lake()
-    world = make_world(lake)
-    body = plan_body(world, Engine.SPARK)
+    services = make_world(lake)
+    body = plan_body(services, Engine.SPARK)
     first_step(body)["filter"] = "not JSON"
     first_group(body).update(partition="x", partition_values=[], records=-5, input_bytes=10**20)
     body["plans"][0]["snapshot_id"] = 4711
     body["plans"][0]["undo_window_seconds"] = 0
 
-    outcome = apply(world, body, tmp_path)
+    outcome = apply(services, body, tmp_path)
 
     assert outcome.status is Status.SUCCEEDED
     (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
@@ -283,12 +283,12 @@ def mutate(data, body):
 @given(data=st.data(), version=st.sampled_from([2, 3]), engine=st.sampled_from(list(Engine)[:2]))
 def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, engine):
     lake, at_first = make_lake(version), make_lake(version)
-    world = make_world(lake)
-    body = plan_body(world, engine)
+    services = make_world(lake)
+    body = plan_body(services, engine)
     for _ in range(data.draw(st.integers(1, 3))):
         mutate(data, body)
     if version == 3:
-        # A copy would number rows anew.
+        # A copy would number rows again.
         lake.splice = lake.replace_files = None
 
     done = []
@@ -297,7 +297,7 @@ def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, eng
         for plan in read_plan_file(tmp_path / "plan.json"):
             before = lake.facts
             done.append(False)
-            world.apply(plan)
+            services.apply(plan)
             done[-1] = True
 
     if False in done:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from neve.cli.change import plan_of
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
-from neve.planning.policies import COMMAND_LINE
-from neve.planning.policy_keys import read_value
+from neve.policy.keys import read_value
+from neve.policy.resolve import COMMAND_LINE
 from neve.service.maintain import Maintenance
 from neve.service.policies import DELETING, Policies
 from neve.service.runners import runners_of
@@ -49,33 +49,33 @@ RULES = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rules=RULES)
-def test_plan_compact_and_maintain_plan_the_same(world: Maintenance, rules):
-    world = replace(world, policies=Policies(PolicyBook(tuple(rules))))
-    facts = world.surveyor.survey(TABLE)
+def test_plan_compact_and_maintain_plan_the_same(services: Maintenance, rules):
+    services = replace(services, policies=Policies(PolicyBook(tuple(rules))))
+    facts = services.surveyor.survey(TABLE)
 
-    by_plan = plan_of(SimpleNamespace(maintenance=world), TABLE, {})
-    runner = runners_of(world.policies.effective(facts))[Operation.REWRITE_DATA_FILES]
-    by_maintain = runner.preview(world, facts)
+    by_plan = plan_of(SimpleNamespace(maintenance=services), TABLE, {})
+    runner = runners_of(services.policies.effective(facts))[Operation.REWRITE_DATA_FILES]
+    by_maintain = runner.preview(services, facts)
 
     assert by_plan == by_maintain
-    target = world.effective(TABLE).compaction.target_file_size_bytes
+    target = services.effective(TABLE).compaction.target_file_size_bytes
     assert by_plan.target_file_size_bytes == target
 
 
-def test_a_flag_is_the_strongest_layer_and_is_shown_as_such(world):
+def test_a_flag_is_the_strongest_layer_and_is_shown_as_such(services):
     key = "rewrite_data_files.options.target-file-size-bytes"
     rule = PolicyRule("256", values={key: read_value(key, "256MB")})
-    world = replace(world, policies=Policies(PolicyBook((rule,))))
+    services = replace(services, policies=Policies(PolicyBook((rule,))))
 
-    told = world.effective(TABLE, {key: "1MB"}).setting(key)
+    told = services.effective(TABLE, {key: "1MB"}).setting(key)
 
     assert (told.value, told.source) == (1024**2, COMMAND_LINE)
-    assert world.effective(TABLE).setting(key).value == 256 * 1024**2
+    assert services.effective(TABLE).setting(key).value == 256 * 1024**2
 
 
 @pytest.mark.parametrize("operation", sorted(DELETING))
-def test_apply_speaks_only_where_nobody_spoke(world, operation):
-    facts, key = world.surveyor.survey(TABLE), f"{operation}.enabled"
+def test_apply_speaks_only_where_nobody_spoke(services, operation):
+    facts, key = services.surveyor.survey(TABLE), f"{operation}.enabled"
     off = Policies(PolicyBook((PolicyRule("off", values={key: False}),)))
 
     assert not Policies().effective(facts).enables(operation)

@@ -18,8 +18,8 @@ from neve.model.errors import (
 )
 from neve.model.job import JobState
 from neve.model.outcome import Status
-from neve.service.fleet import FleetRequest, maintain_tables
 from neve.service.lease import hold
+from neve.service.maintain_tables import FleetRequest, maintain_tables
 from neve.service.recover import settle_left_behind, settle_unfinished
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
@@ -50,12 +50,14 @@ def lose(store):
     return leave
 
 
-def test_an_engine_that_dies_before_its_commit_is_a_failure_with_an_end(world, plan, lake, store):
+def test_an_engine_that_dies_before_its_commit_is_a_failure_with_an_end(
+    services, plan, lake, store
+):
     lake.before_commit = raises(DIED)
     asked = []
     lake.remove_tag = lambda *args: asked.append(args)
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, DIED.message)
     assert store.job(outcome.job_id).state is JobState.FAILED
@@ -63,21 +65,21 @@ def test_an_engine_that_dies_before_its_commit_is_a_failure_with_an_end(world, p
     assert (asked, tags(lake)) == ([], [f"neve-undo-{outcome.job_id}"])
 
 
-def test_an_engine_that_dies_after_its_commit_has_done_its_work(world, plan, lake, store):
+def test_an_engine_that_dies_after_its_commit_has_done_its_work(services, plan, lake, store):
     lake.after_commit = raises(DIED)
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, outcome.proof.holds) == (Status.SUCCEEDED, True)
     assert "its snapshot was found" in outcome.reason
     assert store.job(outcome.job_id).state is JobState.SUCCEEDED
 
 
-def test_an_engine_that_dies_after_it_lost_rows_is_taken_back(world, plan, lake):
+def test_an_engine_that_dies_after_it_lost_rows_is_taken_back(services, plan, lake):
     lake.after_commit = raises(DIED)
     lake.lose_rows = 5
 
-    outcome = world.apply(plan())
+    outcome = services.apply(plan())
 
     assert (outcome.status, lake.facts.snapshot_id) == (Status.FAILED, 1)
 
@@ -92,18 +94,18 @@ def test_an_engine_that_dies_after_it_lost_rows_is_taken_back(world, plan, lake)
         (StoreError("disk full"), JobState.UNKNOWN),
     ],
 )
-def test_an_error_before_the_first_step_ends_the_job(world, plan, lake, store, error, state):
+def test_an_error_before_the_first_step_ends_the_job(services, plan, lake, store, error, state):
     lake.create_tag = raises(error)
 
     with pytest.raises(type(error)):
-        world.apply(plan())
+        services.apply(plan())
 
     (job,) = store.jobs()
     assert (job.state, job.reason) == (state, error.message)
 
 
 def test_a_table_that_cannot_be_read_after_the_error_leaves_the_job_unknown(
-    world, plan, lake, store
+    services, plan, lake, store
 ):
     made = plan()
     survey = lake.survey
@@ -114,18 +116,18 @@ def test_a_table_that_cannot_be_read_after_the_error_leaves_the_job_unknown(
 
     lake.create_tag = tag
     with pytest.raises(EngineDied):
-        world.apply(made)
+        services.apply(made)
     lake.survey = survey
 
     assert [job.state for job in store.jobs()] == [JobState.UNKNOWN]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ZeroDivisionError("x")])
-def test_whatever_ends_the_block_leaves_no_job_at_work(world, plan, lake, store, error):
+def test_whatever_ends_the_block_leaves_no_job_at_work(services, plan, lake, store, error):
     lake.before_commit = raises(error)
 
     with pytest.raises(type(error)):
-        world.apply(plan())
+        services.apply(plan())
 
     (job,) = store.jobs()
     assert job.state is JobState.UNKNOWN
@@ -154,7 +156,7 @@ def test_a_job_that_has_its_end_keeps_it(store):
     assert (store.job("j").state, store.job("j").reason) == (JobState.FAILED, "said before")
 
 
-def test_one_job_that_cannot_be_judged_does_not_stop_the_others(world, lake, store, lose):
+def test_one_job_that_cannot_be_judged_does_not_stop_the_others(services, lake, store, lose):
     lose("first")
     lose("second")
     lake.append(operation="replace", **{"neve.job-id": "first"})
@@ -166,72 +168,72 @@ def test_one_job_that_cannot_be_judged_does_not_stop_the_others(world, lake, sto
         return survey(table)
 
     lake.survey = of_now
-    ((job, why),) = settle_unfinished(world, lake.facts)
+    ((job, why),) = settle_unfinished(services, lake.facts)
 
     assert (job.job_id, why.message) == ("first", "A manifest is missing.")
     assert store.job("first").state is JobState.REWRITING
     assert store.job("second").state is JobState.FAILED
 
 
-def test_a_job_whose_parent_snapshot_has_expired_is_settled(world, lake, store, lose):
+def test_a_job_whose_parent_snapshot_has_expired_is_settled(services, lake, store, lose):
     lose()
     lake.append(operation="replace", **{"neve.job-id": "lost"})
     lake.facts = replace(lake.facts, snapshots=lake.facts.snapshots[1:])
 
-    assert settle_unfinished(world, lake.facts) == []
+    assert settle_unfinished(services, lake.facts) == []
     assert store.job("lost").state is JobState.FAILED
     assert "has expired" in store.job("lost").reason
 
 
-def test_a_job_that_needs_an_engine_waits_for_one(world, lake, store, lose):
+def test_a_job_that_needs_an_engine_waits_for_one(services, lake, store, lose):
     lose()
     lake.append(operation="replace", **{"neve.job-id": "lost"})
     lake.live_rows = raises(AssertionError("asked"))
-    no_engine = replace(world, make_engine=raises(EngineNeeded("Spark alone")))
+    no_engine = replace(services, make_engine=raises(EngineNeeded("Spark alone")))
 
     assert settle_unfinished(no_engine, lake.facts) == []
     # Metadata alone was enough: no delete file is in the way.
     assert store.job("lost").state is JobState.SUCCEEDED
 
 
-def test_nothing_is_read_where_nothing_was_lost(world, lake):
+def test_nothing_is_read_where_nothing_was_lost(services, lake):
     lake.survey = raises(AssertionError("read"))
 
-    assert settle_left_behind(world, TABLE) == []
+    assert settle_left_behind(services, TABLE) == []
 
 
-def test_a_running_job_is_not_settled(world, store):
+def test_a_running_job_is_not_settled(services, store):
     store.claim("now", TABLE, "rewrite_data_files", 60)
 
-    assert settle_left_behind(world, TABLE) == []
+    assert settle_left_behind(services, TABLE) == []
     assert store.job("now").state is JobState.PLANNING
 
 
-def maintain(world, lake, **request):
-    return maintain_tables(world, [TABLE], FleetRequest(**request))
+def maintain(services, lake, **request):
+    return maintain_tables(services, [TABLE], FleetRequest(**request))
 
 
-def test_a_turn_with_nothing_to_do_settles_what_was_lost(world, lake, store, lose):
-    maintain(world, lake)
+def test_a_turn_with_nothing_to_do_settles_what_was_lost(services, lake, store, lose):
+    maintain(services, lake)
     lose()
 
-    maintain(world, lake)
+    maintain(services, lake)
 
     assert store.job("lost").state is JobState.FAILED
 
 
-def test_a_dry_run_settles_nothing(world, lake, store, lose):
+def test_a_dry_run_settles_nothing(services, lake, store, lose):
     lose()
 
-    maintain(world, lake, dry_run=True)
+    maintain(services, lake, dry_run=True)
 
     assert store.job("lost").state is JobState.REWRITING
 
 
-def test_a_rollback_settles_what_was_lost(world, lake, store, lose):
+def test_a_rollback_settles_what_was_lost(services, lake, store, lose):
     lose()
     lake.append(data_file("bad", MB))
 
-    roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+    roll_back(services, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
 
     assert store.job("lost").state is JobState.FAILED

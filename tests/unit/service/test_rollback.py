@@ -14,9 +14,9 @@ from neve.testing.lake import MemoryLake
 
 
 @pytest.fixture
-def back(world):
+def back(services):
     def go(**target):
-        return roll_back(world, TABLE, RollbackTarget(**target), undo_window_seconds=60)
+        return roll_back(services, TABLE, RollbackTarget(**target), undo_window_seconds=60)
 
     return go
 
@@ -57,8 +57,8 @@ def test_going_back_by_time_takes_the_last_snapshot_of_that_moment(back, lake, h
     assert outcome.snapshot_after == 1
 
 
-def test_going_back_by_job_undoes_exactly_it(back, world, plan, lake):
-    done = world.apply(plan())
+def test_going_back_by_job_undoes_exactly_it(back, services, plan, lake):
+    done = services.apply(plan())
 
     outcome = back(job_id=done.job_id)
 
@@ -94,8 +94,8 @@ def test_a_snapshot_that_is_unknown_comes_with_the_known_ones(back, lake):
     assert refusal.value.next_step == "Snapshots to go back to: 1."
 
 
-def test_a_job_with_commits_on_top_is_not_undone_silently(back, world, plan, lake):
-    done = world.apply(plan())
+def test_a_job_with_commits_on_top_is_not_undone_silently(back, services, plan, lake):
+    done = services.apply(plan())
     lake.append(data_file("later", MB))
 
     with pytest.raises(JobRefused, match=f"1 commits came after job {done.job_id}") as refusal:
@@ -105,20 +105,20 @@ def test_a_job_with_commits_on_top_is_not_undone_silently(back, world, plan, lak
     assert lake.facts.snapshot_id == 3
 
 
-def test_a_job_whose_undo_window_is_over_is_said(back, world, plan, lake):
-    done = world.apply(plan())
+def test_a_job_whose_undo_window_is_over_is_said(back, services, plan, lake):
+    done = services.apply(plan())
     lake.remove_tag(TABLE, UNDO_TAG_PREFIX + done.job_id)
 
     with pytest.raises(InputError, match="or its undo window is over"):
         back(job_id=done.job_id)
 
 
-def test_a_table_that_was_never_written_has_no_past(world):
+def test_a_table_that_was_never_written_has_no_past(services):
     empty = MemoryLake(table_facts(snapshots=[]))
-    object.__setattr__(world, "surveyor", empty)
+    object.__setattr__(services, "surveyor", empty)
 
     with pytest.raises(InputError, match="was never written"):
-        roll_back(world, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
+        roll_back(services, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
 
 
 def test_a_busy_table_is_not_rolled_back(back, lake, store):

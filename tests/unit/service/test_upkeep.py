@@ -17,7 +17,7 @@ from neve.model.operation import Operation
 from neve.model.outcome import Status
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
-from neve.planning.policies import resolve
+from neve.policy.resolve import resolve
 from neve.service.operate import plan_operation, run_operation
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.service.upkeep import (
@@ -74,12 +74,12 @@ SENTENCES = {
 
 
 @by_name
-def test_it_runs_once_and_then_finds_nothing(world, lake, operation):
+def test_it_runs_once_and_then_finds_nothing(services, lake, operation):
     files = lake.facts.data_files
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
     settled = lake.facts
-    again = run_operation(world, TABLE, operation)
+    again = run_operation(services, TABLE, operation)
 
     assert (outcome.status, outcome.reason) == (
         Status.SUCCEEDED,
@@ -88,32 +88,32 @@ def test_it_runs_once_and_then_finds_nothing(world, lake, operation):
     assert outcome.figures_before != outcome.figures_after
     assert lake.facts.data_files == files
     assert again.status is Status.NOTHING_TO_DO
-    assert again.reason == plan_operation(world, TABLE, operation).reason
+    assert again.reason == plan_operation(services, TABLE, operation).reason
     assert lake.facts == settled
     assert lake.log == [outcome, again]
 
 
 @by_name
-def test_a_dry_run_changes_nothing(world, lake, operation):
+def test_a_dry_run_changes_nothing(services, lake, operation):
     before = lake.facts
 
-    plan = plan_operation(world, TABLE, operation)
+    plan = plan_operation(services, TABLE, operation)
 
     assert not plan.is_empty
     assert lake.facts == before
 
 
 @by_committing
-def test_a_job_can_be_undone_for_the_undo_window(world, lake, operation):
+def test_a_job_can_be_undone_for_the_undo_window(services, lake, operation):
     before = lake.facts
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     age = 11 * 3600
     tag = RefFacts(f"neve-undo-{outcome.job_id}", 1, "tag", (age + DAY) * 1000)
     assert tag in lake.facts.refs
     assert lake.facts.snapshots[-1].summary[OPERATION_PROPERTY] == operation.operation
-    roll_back(world, TABLE, RollbackTarget(job_id=outcome.job_id), undo_window_seconds=DAY)
+    roll_back(services, TABLE, RollbackTarget(job_id=outcome.job_id), undo_window_seconds=DAY)
     assert lake.facts.snapshot_id == 1
     assert (lake.facts.manifests, lake.facts.delete_files) == (
         before.manifests,
@@ -121,8 +121,8 @@ def test_a_job_can_be_undone_for_the_undo_window(world, lake, operation):
     )
 
 
-def test_statistics_leave_no_tag(world, lake):
-    run_operation(world, TABLE, STATS)
+def test_statistics_leave_no_tag(services, lake):
+    run_operation(services, TABLE, STATS)
 
     assert [ref.name for ref in lake.facts.refs] == ["main"]
     assert lake.facts.snapshot_id == 1
@@ -160,11 +160,11 @@ def add_a_data_file(facts):
         (lose_deletes, ""),
     ],
 )
-def test_what_changes_rows_is_rolled_back(world, lake, operation, change, problem):
+def test_what_changes_rows_is_rolled_back(services, lake, operation, change, problem):
     before = lake.facts
     spoil(lake, change)
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert outcome.status is Status.FAILED
     assert outcome.reason.startswith(problem)
@@ -173,27 +173,27 @@ def test_what_changes_rows_is_rolled_back(world, lake, operation, change, proble
     assert lake.facts.delete_files == before.delete_files
 
 
-def test_a_lost_delete_is_told_by_the_rows_that_came_back(world, lake):
+def test_a_lost_delete_is_told_by_the_rows_that_came_back(services, lake):
     spoil(lake, lose_deletes)
 
-    outcome = run_operation(world, TABLE, DANGLING)
+    outcome = run_operation(services, TABLE, DANGLING)
 
     assert outcome.reason.startswith("Data file file:///lake/mon had 94 live rows and now has 100.")
 
 
 @by_committing
-def test_writers_may_commit_meanwhile(world, lake, operation):
+def test_writers_may_commit_meanwhile(services, lake, operation):
     lake.before_commit = lambda: lake.append(data_file("new", MB))
     lake.after_commit = lambda: lake.append(data_file("newer", MB))
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert outcome.status is Status.SUCCEEDED
     assert len(lake.facts.data_files) == 4
 
 
 @by_committing
-def test_a_writer_that_falls_out_of_the_history_is_noticed(world, lake, operation):
+def test_a_writer_that_falls_out_of_the_history_is_noticed(services, lake, operation):
     """Some catalogs answer a commit that they applied late with the state before it."""
 
     def forget():
@@ -202,7 +202,7 @@ def test_a_writer_that_falls_out_of_the_history_is_noticed(world, lake, operatio
 
     lake.after_commit = forget
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert outcome.status is Status.FAILED
     assert outcome.reason.startswith("Snapshot 1 is no longer part of the table's history.")
@@ -210,7 +210,9 @@ def test_a_writer_that_falls_out_of_the_history_is_noticed(world, lake, operatio
 
 @by_name
 @pytest.mark.parametrize("failure", [None, CommitUnknown("The answer was lost.")])
-def test_a_main_that_was_moved_back_is_noticed_by_every_operation(world, lake, operation, failure):
+def test_a_main_that_was_moved_back_is_noticed_by_every_operation(
+    services, lake, operation, failure
+):
     lake.append(data_file("writer", MB))
 
     def move_back():
@@ -220,53 +222,53 @@ def test_a_main_that_was_moved_back_is_noticed_by_every_operation(world, lake, o
 
     lake.after_commit = move_back
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert outcome.status is Status.FAILED
     assert outcome.reason.startswith("Snapshot 2 is no longer part of the table's history.")
 
 
 @by_name
-def test_a_conflict_leaves_the_table_as_it_was(world, lake, operation):
+def test_a_conflict_leaves_the_table_as_it_was(services, lake, operation):
     def refuse():
         raise CommitConflict("A writer was faster.")
 
     lake.before_commit = refuse
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, "A writer was faster.")
     assert [ref.name for ref in lake.facts.refs] == ["main"]
 
 
 @by_name
-def test_an_engine_that_dies_is_a_failure_with_an_end(world, lake, store, operation):
+def test_an_engine_that_dies_is_a_failure_with_an_end(services, lake, store, operation):
     def die():
         raise EngineDied("Spark's process has ended.")
 
     lake.before_commit = die
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, "Spark's process has ended.")
     assert store.job(outcome.job_id).state is JobState.FAILED
 
 
 @by_name
-def test_an_answer_that_was_lost_is_found_in_the_table(world, lake, operation):
+def test_an_answer_that_was_lost_is_found_in_the_table(services, lake, operation):
     def lose_answer():
         raise CommitUnknown("The answer was lost.")
 
     lake.after_commit = lose_answer
 
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
 
     assert outcome.status is Status.SUCCEEDED
     assert outcome.reason.endswith("An error came after it: The answer was lost.")
 
 
 @by_name
-def test_without_the_lease_nothing_is_run(world, lake, operation, clock, store, monkeypatch):
+def test_without_the_lease_nothing_is_run(services, lake, operation, clock, store, monkeypatch):
     before = lake.facts.snapshot_id
 
     def lose(lease, seconds):
@@ -284,20 +286,20 @@ def test_without_the_lease_nothing_is_run(world, lake, operation, clock, store, 
         )
 
     with pytest.raises(LeaseLost):
-        run_operation(world, TABLE, operation)
+        run_operation(services, TABLE, operation)
 
     assert (lake.facts.snapshot_id, lake.facts.statistics) == (before, ())
 
 
 @by_committing
-def test_a_job_that_was_left_behind_is_settled_by_its_own_check(world, lake, operation, store):
+def test_a_job_that_was_left_behind_is_settled_by_its_own_check(services, lake, operation, store):
     """Rewritten delete files are not lost ones, which a check made for compaction would say."""
-    outcome = run_operation(world, TABLE, operation)
+    outcome = run_operation(services, TABLE, operation)
     job = store.job(outcome.job_id)
     lease = Lease(job.job_id, job.table, job.epoch, job.updated_at)
     store.end(lease, JobState.UNKNOWN, "It was left behind.")
 
-    run_operation(world, TABLE, STATS)
+    run_operation(services, TABLE, STATS)
 
     settled = store.job(outcome.job_id)
     assert (settled.state, settled.reason) == (

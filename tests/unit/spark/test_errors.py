@@ -92,7 +92,7 @@ def test_the_causes_decide_what_an_error_is(chain, kind, message):
 @pytest.mark.parametrize(
     ("name", "next_step"),
     [
-        ("CommitFailedException", "Run the command again: it plans anew."),
+        ("CommitFailedException", "Run the command again: it plans again."),
         ("CommitStateUnknownException", "The snapshot log decides: run neve history in a moment."),
     ],
 )

@@ -9,11 +9,11 @@ import pytest
 
 from neve.model.errors import JobRefused
 from neve.model.orphans import Listing
-from neve.spark.listing import folders
-from neve.spark.listing.distribute import as_row, key_of
-from neve.spark.listing.folders import Folder, lister_for, split_into_folders
-from neve.spark.listing.s3 import S3Lister
-from neve.spark.rewrite.storage import Storage, storage_of
+from neve.spark.list_files import as_row, key_of
+from neve.storage.access import Storage, storage_of
+from neve.storage.listing import folders
+from neve.storage.listing.folders import Folder, lister_for, split_into_folders
+from neve.storage.listing.s3 import S3Lister
 
 STORAGE = Storage()
 

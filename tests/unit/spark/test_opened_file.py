@@ -14,7 +14,7 @@ from tests.unit.parquet.fake_s3 import FakeS3
 
 from neve.model.integrity import ENCRYPTED, FileClaim, FileKind, KnownColumns
 from neve.spark.opened_file import Unopened, look
-from neve.spark.rewrite.storage import Storage
+from neve.storage.access import Storage
 
 COLUMNS = KnownColumns(frozenset((1,)), has_name_mapping=False)
 
@@ -52,7 +52,7 @@ def put(request, tmp_path):
             fake.client.put("f", data)
         claim = FileClaim(path, FileKind.DATA, "PARQUET", len(data), 3)
         found = look(replace(claim, **claimed), COLUMNS, storage)
-        return [(trouble.code, trouble.sentence) for trouble in found]
+        return [(problem.code, problem.sentence) for problem in found]
 
     return place
 
@@ -104,16 +104,16 @@ def test_formats_that_are_not_opened_are_said_to_be(put, format):
 def test_files_that_are_not_there(tmp_path):
     fake = FakeStorage()
     for path, storage in ((f"{tmp_path}/gone", Storage()), ("s3://b/gone", fake)):
-        (trouble,) = look(FileClaim(path, FileKind.DATA, "PARQUET", 1, 1), COLUMNS, storage)
-        assert (trouble.code, trouble.path) == ("missing", path)
+        (problem,) = look(FileClaim(path, FileKind.DATA, "PARQUET", 1, 1), COLUMNS, storage)
+        assert (problem.code, problem.path) == ("missing", path)
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
     for path in (f"{tmp_path}/pipe", str(tmp_path), f"{tmp_path}/\0"):
-        (trouble,) = look(FileClaim(path, FileKind.DATA, "PARQUET", 1, 1), COLUMNS, Storage())
-        assert trouble.code == "storage_unanswered"
+        (problem,) = look(FileClaim(path, FileKind.DATA, "PARQUET", 1, 1), COLUMNS, Storage())
+        assert problem.code == "storage_unanswered"
 
 
 def test_places_that_tasks_cannot_reach():

@@ -7,7 +7,7 @@ from neve.spark.retries import ATTEMPTS, despite_writers
 
 
 def attempts(*errors):
-    """A commit that fails so many times, each in its own way, and then succeeds."""
+    """A commit that fails this many times, each in its own way, and then succeeds."""
     waiting = list(errors)
 
     def commit():

@@ -13,9 +13,10 @@ from tests.unit.parquet.fake_s3 import FakeS3
 
 from neve.model.errors import ParquetError
 from neve.model.rewrite import LeafColumn, SpliceOrder, SpliceReport, SpliceRequirements
-from neve.spark.rewrite import storage, task_s3
-from neve.spark.rewrite.storage import storage_of
+from neve.spark.rewrite import task_s3
 from neve.spark.rewrite.task import run_order
+from neve.storage import access as storage
+from neve.storage.access import storage_of
 
 WANTED = SpliceRequirements((LeafColumn(1, "long"),), None, False, 0)
 SECRETS = {"s3.access-key-id": "somebody", "s3.secret-access-key": "my-secret"}

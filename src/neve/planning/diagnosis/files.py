@@ -73,7 +73,7 @@ def judge_files(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
 def _is_read_whole(facts: TableIntegrity, snapshot: SnapshotRecord) -> bool:
     """With a manifest missing, deletes of its files would look as if they dangled."""
     read = (facts.manifests.get(line) for line in snapshot.manifests)
-    return not snapshot.trouble and all(found and not found.trouble for found in read)
+    return not snapshot.problem and all(found and not found.problem for found in read)
 
 
 def _listed_twice(files: Sequence[LiveFile], *, is_delete: bool) -> list[str]:

@@ -60,9 +60,9 @@ def newest_whole(facts: TableIntegrity, missing: Collection[str]) -> SnapshotRec
 
 
 def _is_whole(facts: TableIntegrity, snapshot: SnapshotRecord, missing: Collection[str]) -> bool:
-    if snapshot.trouble:
+    if snapshot.problem:
         return False
     read = (facts.manifests.get(line) for line in snapshot.manifests)
-    if any(contents is None or contents.trouble for contents in read):
+    if any(contents is None or contents.problem for contents in read):
         return False
     return not any(file.path in missing for file in facts.files_of(snapshot))

@@ -23,7 +23,7 @@ MAX_NAMED_SNAPSHOTS = 5
 
 
 def judge_manifests(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
-    read = [(line, found) for line, found in facts.manifests.items() if not found.trouble]
+    read = [(line, found) for line, found in facts.manifests.items() if not found.problem]
     yield from _unreadable(facts)
     yield from _counts(facts, read)
     yield from _numbers(facts, read)
@@ -32,7 +32,7 @@ def judge_manifests(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
 
 
 def _unreadable(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
-    broken = {line: found.trouble for line, found in facts.manifests.items() if found.trouble}
+    broken = {line: found.problem for line, found in facts.manifests.items() if found.problem}
     users: dict[ManifestLine, list[int]] = {line: [] for line in broken}
     for snapshot in facts.snapshots:
         for line in snapshot.manifests:
@@ -43,8 +43,8 @@ def _unreadable(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
         Severity.ERROR,
         "Manifests cannot be read; neither can the snapshots that use them.",
         [
-            f"{line.path}: {trouble} (snapshots {_listed(users[line])})"
-            for line, trouble in broken.items()
+            f"{line.path}: {problem} (snapshots {_listed(users[line])})"
+            for line, problem in broken.items()
         ],
         "Bring the files back from a backup or from the storage's own versions, or go back to a "
         "snapshot that does not use them.",
@@ -63,8 +63,8 @@ Read = list[tuple[ManifestLine, ManifestContents]]
 
 def _counts(facts: TableIntegrity, read: Read) -> Iterator[IntegrityFinding]:
     table = facts.table
-    anew = (
-        f"Write the manifests anew: CALL {sql_name(table.catalog)}.system.rewrite_manifests("
+    again = (
+        f"Write the manifests again: CALL {sql_name(table.catalog)}.system.rewrite_manifests("
         f"table => {sql_text(sql_name(*table.namespace, table.name))})"
     )
     yield from found(
@@ -81,7 +81,7 @@ def _counts(facts: TableIntegrity, read: Read) -> Iterator[IntegrityFinding]:
         Severity.ERROR if facts.format_version >= 3 else Severity.WARNING,
         "Manifest lists claim other numbers of rows than their manifests hold.",
         [text for line, contents in read for text in _differences(line, contents, ROW_COUNTS)],
-        anew,
+        again,
     )
 
 
@@ -144,10 +144,10 @@ def _contents(facts: TableIntegrity, read: Read) -> Iterator[IntegrityFinding]:
 
 
 def _totals(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
-    tallies = {line: _tally(found) for line, found in facts.manifests.items() if not found.trouble}
+    tallies = {line: _tally(found) for line, found in facts.manifests.items() if not found.problem}
     wrong: list[str] = []
     for snapshot in facts.snapshots:
-        if snapshot.trouble or any(line not in tallies for line in snapshot.manifests):
+        if snapshot.problem or any(line not in tallies for line in snapshot.manifests):
             continue
         held: Counter[str] = Counter()
         for line in snapshot.manifests:
@@ -159,7 +159,7 @@ def _totals(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
         "Snapshot summaries claim other totals than their manifests hold; "
         "tools that only read summaries are misled.",
         wrong,
-        "Nothing is lost by it. A writer that counts anew corrects it; Iceberg's carry it on.",
+        "Nothing is lost by it. A writer that counts again corrects it; Iceberg's carry it on.",
     )
 
 

@@ -33,7 +33,7 @@ def judge_metadata(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
 
 def _unreachable(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
     named = {snapshot.snapshot_id for snapshot in heads(facts)}
-    broken = [snapshot for snapshot in facts.snapshots if snapshot.trouble]
+    broken = [snapshot for snapshot in facts.snapshots if snapshot.problem]
     current = [s for s in broken if s.snapshot_id == facts.current_snapshot_id]
     yield from found(
         "current_snapshot_unreadable",
@@ -60,7 +60,7 @@ def _unreachable(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
 
 
 def _unreadable(snapshot: SnapshotRecord) -> str:
-    return f"snapshot {snapshot.snapshot_id}: {snapshot.manifest_list}: {snapshot.trouble}"
+    return f"snapshot {snapshot.snapshot_id}: {snapshot.manifest_list}: {snapshot.problem}"
 
 
 def _way_back(facts: TableIntegrity) -> str:

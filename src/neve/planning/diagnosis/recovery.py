@@ -50,7 +50,7 @@ def plan_recovery(
 
 def _best(history: MetadataHistory) -> MetadataFile | None:
     """What surely came before the current metadata, or else the newest that can be read."""
-    usable = [file for file in history.files if file.trouble is None]
+    usable = [file for file in history.files if file.problem is None]
     if history.table_uuid is not None:
         usable = [file for file in usable if file.table_uuid == history.table_uuid]
     certain = [file for file in usable if file.is_predecessor]
@@ -100,9 +100,9 @@ def _no_way(
             "This catalog does not say where the metadata of a table lies that it cannot load. "
             f"Find it ({where}), then run neve doctor {table} --metadata-folder LOCATION.",
         )
-    if history.trouble:
-        return (f"The metadata folder {history.folder} cannot be listed: {history.trouble}.",)
-    if len({file.table_uuid for file in history.files if file.trouble is None}) > 1:
+    if history.problem:
+        return (f"The metadata folder {history.folder} cannot be listed: {history.problem}.",)
+    if len({file.table_uuid for file in history.files if file.problem is None}) > 1:
         return (
             "The metadata folder holds files of several tables; compare their table-uuid, and "
             "register the newest one of yours under a new name.",

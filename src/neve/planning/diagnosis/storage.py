@@ -17,7 +17,7 @@ from neve.model.integrity import (
 )
 from neve.planning.diagnosis.findings import found, heads, newest_whole
 
-#: Without Spark, so many files are looked up; each takes one request.
+#: Without Spark, this many files are looked up; each takes one request.
 MAX_LOOKED_UP = 5_000
 
 
@@ -96,7 +96,7 @@ def judge_storage(
         "Bring the right files back from a backup or from the storage's own versions; "
         f"neve doctor {facts.table} --deep says which of them can be read.",
     )
-    yield from _unanswered({path: at.trouble for path, at in stored.items() if at.trouble})
+    yield from _unanswered({path: at.problem for path, at in stored.items() if at.problem})
 
 
 def _missing(
@@ -136,12 +136,12 @@ def _missing(
     )
 
 
-def _unanswered(troubles: Mapping[str, str | None]) -> Iterator[IntegrityFinding]:
+def _unanswered(problems: Mapping[str, str | None]) -> Iterator[IntegrityFinding]:
     yield from found(
         "storage_unanswered",
         Severity.ERROR,
         "Storage gave no answer about some files, so nothing is known about them.",
-        [f"{path}: {trouble}" for path, trouble in troubles.items()],
+        [f"{path}: {problem}" for path, problem in problems.items()],
         "Check the credentials and the address of the storage, then run neve doctor again.",
     )
 
@@ -160,7 +160,7 @@ def judge_statistics(
             for item in files
             if stored[item.path].is_missing
         ],
-        "Compute the statistics of those snapshots anew, or expire the snapshots.",
+        "Compute the statistics of those snapshots again, or expire the snapshots.",
     )
     yield from found(
         "statistics_size_differs",
@@ -171,7 +171,7 @@ def judge_statistics(
             for item in files
             if (size := stored[item.path].size_bytes) is not None and size != item.size_bytes
         ],
-        "Compute the statistics of those snapshots anew.",
+        "Compute the statistics of those snapshots again.",
     )
 
 
@@ -191,7 +191,7 @@ OPENED = {
         Severity.ERROR,
         "Files hold another number of rows than their manifest says.",
         "Bring the right files back; if the files are right, rewrite them: their counts are "
-        "written anew.",
+        "written again.",
     ),
     "vector_unreadable": (
         Severity.ERROR,
@@ -222,7 +222,7 @@ def judge_footers(
     facts: TableIntegrity, files: Sequence[ExpectedFile], report: FooterReport
 ) -> Iterator[IntegrityFinding]:
     """Findings about files that were opened."""
-    gone = {trouble.path for trouble in report.troubles if trouble.code == MISSING}
+    gone = {problem.path for problem in report.problems if problem.code == MISSING}
     missing = [file for file in files if file.path in gone]
     yield from _missing(facts, missing, are_all=report.counts.get(MISSING, 0) == len(missing))
     for code, (severity, sentence, next_step) in OPENED.items():
@@ -230,7 +230,7 @@ def judge_footers(
             code,
             severity,
             sentence,
-            [f"{t.path}: {t.sentence}" for t in report.troubles if t.code == code],
+            [f"{t.path}: {t.sentence}" for t in report.problems if t.code == code],
             next_step,
             count=report.counts.get(code, 0),
         )

@@ -7,7 +7,7 @@ from datetime import datetime
 from neve.model.facts import StatisticsKind, TableFacts
 from neve.model.operation import Operation, OperationPlan
 from neve.model.steps import ComputePartitionStats
-from neve.planning.operations.intent import intend
+from neve.planning.operations.intent import operation_plan
 
 
 def plan_compute_partition_stats(
@@ -15,9 +15,9 @@ def plan_compute_partition_stats(
 ) -> OperationPlan[ComputePartitionStats]:
     """They count files, so that every commit makes them old, even one that changes no row."""
     if reason := _why_not(facts):
-        return intend(Operation.COMPUTE_PARTITION_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_PARTITION_STATS, facts, now, None, reason)
     assert facts.snapshot_id is not None
-    return intend(
+    return operation_plan(
         Operation.COMPUTE_PARTITION_STATS,
         facts,
         now,

@@ -10,7 +10,7 @@ from neve.model.facts import ColumnFacts, StatisticsKind, TableFacts
 from neve.model.operation import Operation, OperationPlan
 from neve.model.policies import ComputeTableStatsArguments
 from neve.model.steps import ComputeTableStats
-from neve.planning.operations.intent import intend
+from neve.planning.operations.intent import operation_plan
 
 #: Types without one value a row.
 NESTED = ("struct<", "list<", "map<", "variant", "unknown")
@@ -22,7 +22,7 @@ def plan_compute_table_stats(
     """Compute what is missing, beside what is there: new statistics replace those of a snapshot."""
     if facts.snapshot_id is None:
         reason = "The table was never written."
-        return intend(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
     wanted = {column.field_id for column in _wanted(facts, arguments.columns)}
     known = known_fields(facts)
     if wanted <= known:
@@ -31,11 +31,11 @@ def plan_compute_table_stats(
             if wanted
             else "No column can have statistics."
         )
-        return intend(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
     columns = tuple(
         column.name for column in _flat_columns(facts) if column.field_id in wanted | known
     )
-    return intend(
+    return operation_plan(
         Operation.COMPUTE_TABLE_STATS,
         facts,
         now,

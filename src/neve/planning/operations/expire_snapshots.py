@@ -14,7 +14,7 @@ from neve.model.expiry import (
     ExpireSnapshots,
     ExpiryRules,
     KeptSnapshot,
-    WantedTag,
+    TagToSet,
 )
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
 from neve.model.sizes import format_size
@@ -126,7 +126,7 @@ def _span(milliseconds: int) -> timedelta:
     return min(max(milliseconds, 0), timedelta.max // MILLISECOND - 1) * MILLISECOND
 
 
-def _refs(log: _Log) -> tuple[dict[str, WantedTag], dict[str, DroppedRef]]:
+def _refs(log: _Log) -> tuple[dict[str, TagToSet], dict[str, DroppedRef]]:
     """Tags to set, and refs that have had their time."""
     facts = log.facts
     dropped = {ref.name: gone for ref in facts.refs if (gone := _lapsed(log, ref)) is not None}
@@ -160,7 +160,7 @@ def _lapsed(log: _Log, ref: RefFacts) -> DroppedRef | None:
     return DroppedRef(ref.name, ref.kind, ref.snapshot_id, reason)
 
 
-def _keep_referenced(log: _Log, dropped: dict[str, DroppedRef], tags: dict[str, WantedTag]) -> None:
+def _keep_referenced(log: _Log, dropped: dict[str, DroppedRef], tags: dict[str, TagToSet]) -> None:
     for ref in log.facts.refs:
         if ref.name not in dropped and ref.name not in tags:
             log.keep(ref.snapshot_id, f"{ref.kind} {ref.name} points to it")
@@ -213,7 +213,7 @@ def _keep_undo_window(log: _Log) -> None:
 
 
 def _keep_of_branches(log: _Log, dropped: dict[str, DroppedRef]) -> None:
-    """The newest of every branch: so many, and so old, as the branch itself asks for."""
+    """The newest of every branch: this many, and so old, as the branch itself asks for."""
     for ref in log.facts.refs:
         if ref.kind != "branch" or ref.name in dropped:
             continue
@@ -241,7 +241,7 @@ def _ancestors(log: _Log, snapshot_id: int | None) -> Iterator[SnapshotFacts]:
 
 
 def _time_travel(
-    log: _Log, tags: dict[str, WantedTag], dropped: dict[str, DroppedRef]
+    log: _Log, tags: dict[str, TagToSet], dropped: dict[str, DroppedRef]
 ) -> Iterator[str]:
     """Which moments can no longer be asked for: history is kept without gaps, or not at all."""
     reached, lost = None, False

@@ -14,7 +14,7 @@ GC_ENABLED = "gc.enabled"
 Step = TypeVar("Step")
 
 
-def intend(
+def operation_plan(
     operation: Operation, facts: TableFacts, now: datetime, step: Step | None, reason: str
 ) -> OperationPlan[Step]:
     """A plan for the surveyed snapshot; without a step the reason says why there is none."""

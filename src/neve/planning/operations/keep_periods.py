@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from neve.model.expiry import GFS_TAG_PREFIX, ExpiryRules, Period, WantedTag
+from neve.model.expiry import GFS_TAG_PREFIX, ExpiryRules, Period, TagToSet
 from neve.model.facts import EPOCH, RefFacts, SnapshotFacts
 
 #: Weeks begin on Monday, and the epoch was a Thursday.
@@ -22,14 +22,14 @@ def wanted_tags(
     by_id: Mapping[int, SnapshotFacts],
     rules: ExpiryRules,
     now: datetime,
-) -> dict[str, WantedTag]:
+) -> dict[str, TagToSet]:
     """The tags that must exist, by name; `lineage` is main's, from its head back."""
     tagged = {
         tag.name: by_id[tag.snapshot_id]
         for tag in refs
         if tag.kind == "tag" and period_of(tag.name) is not None and tag.snapshot_id in by_id
     }
-    wanted: dict[str, WantedTag] = {}
+    wanted: dict[str, TagToSet] = {}
     for period, count in rules.keep.items():
         current = bucket(period, now)
         kept = range(current - count + 1, current)
@@ -37,7 +37,7 @@ def wanted_tags(
             if number in kept:
                 name, until = tag_name(period, number), bucket_start(period, number + count)
                 age_ms = (until - snapshot.committed_at) // timedelta(milliseconds=1)
-                wanted[name] = WantedTag(name, snapshot.snapshot_id, age_ms)
+                wanted[name] = TagToSet(name, snapshot.snapshot_id, age_ms)
     return wanted
 
 

@@ -8,7 +8,7 @@ from neve.model.facts import TableFacts
 from neve.model.operation import Operation, OperationPlan
 from neve.model.steps import RemoveDanglingDeletes
 from neve.planning.deletes import dangling_deletes
-from neve.planning.operations.intent import intend
+from neve.planning.operations.intent import operation_plan
 
 
 def plan_remove_dangling_deletes(
@@ -23,8 +23,8 @@ def plan_remove_dangling_deletes(
             if count
             else "The table has no delete files."
         )
-        return intend(Operation.REMOVE_DANGLING_DELETES, facts, now, None, reason)
-    return intend(
+        return operation_plan(Operation.REMOVE_DANGLING_DELETES, facts, now, None, reason)
+    return operation_plan(
         Operation.REMOVE_DANGLING_DELETES,
         facts,
         now,

@@ -17,14 +17,14 @@ from neve.model.job import Job
 from neve.model.orphans import (
     MIN_AGE_SECONDS,
     FileTotals,
-    Keep,
+    KeptReason,
     ListedFile,
     Listing,
     Orphan,
     OrphanRules,
     QuarantineEntry,
     Sweep,
-    TableHome,
+    TableLocation,
 )
 from neve.planning.locations import is_within, path_of, store_of
 from neve.planning.operations.intent import why_shared
@@ -43,18 +43,18 @@ NOT_COMMITTED = "written by job {job_id} and not committed"
 NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
 
-def gc_refusal(home: TableHome) -> str | None:
+def gc_refusal(home: TableLocation) -> str | None:
     """Files that may belong to others, too, are no orphans."""
     return why_shared(home.table, home.properties)
 
 
-def locations_of(home: TableHome) -> list[str]:
+def locations_of(home: TableLocation) -> list[str]:
     """Where a table's files may be: its location, and wherever its properties point."""
     named = [home.properties[key] for key in PATH_PROPERTIES if home.properties.get(key)]
     return [home.location, *named]
 
 
-def roots_of(home: TableHome) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def roots_of(home: TableLocation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Locations to list, and locations that are left alone.
 
     A folder elsewhere is listed only if its last part holds the table's id: then it is no one
@@ -71,7 +71,7 @@ def roots_of(home: TableHome) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def overlap_refusal(
-    home: TableHome, roots: Sequence[str], others: Iterable[TableHome]
+    home: TableLocation, roots: Sequence[str], others: Iterable[TableLocation]
 ) -> str | None:
     """A location that another table's location is equal to, or lies around, is not swept."""
     for other in others:
@@ -81,7 +81,7 @@ def overlap_refusal(
     return None
 
 
-def foreign_locations(roots: Sequence[str], others: Iterable[TableHome]) -> tuple[str, ...]:
+def foreign_locations(roots: Sequence[str], others: Iterable[TableLocation]) -> tuple[str, ...]:
     """Locations of other tables below the roots: their files are theirs."""
     return tuple(
         dict.fromkeys(
@@ -103,20 +103,20 @@ def cutoff(now: datetime, rules: OrphanRules, unfinished: Iterable[Job]) -> tupl
     return moment, reason
 
 
-def why_kept(file: ListedFile, listing: Listing) -> Keep | None:
+def why_kept(file: ListedFile, listing: Listing) -> KeptReason | None:
     """What keeps a file whether metadata reaches it or not; None where nothing does."""
     if not file.is_regular:
-        return Keep.NOT_A_FILE
+        return KeptReason.NOT_A_FILE
     if has_ambiguous_name(file.path):
-        return Keep.AMBIGUOUS
+        return KeptReason.AMBIGUOUS
     if any(is_within(file.path, location) for location in listing.foreign):
-        return Keep.OTHER_TABLE
+        return KeptReason.OTHER_TABLE
     if is_hidden(file.path, listing):
-        return Keep.HIDDEN
+        return KeptReason.HIDDEN
     if not is_time_known(file.modified_ms, listing.now_ms):
-        return Keep.UNKNOWN_TIME
+        return KeptReason.UNKNOWN_TIME
     if file.modified_ms is None or file.modified_ms >= listing.cutoff_ms:
-        return Keep.TOO_YOUNG
+        return KeptReason.TOO_YOUNG
     return None
 
 
@@ -147,7 +147,7 @@ def is_hidden(path: str, listing: Listing) -> bool:
     return False
 
 
-def changed_home_refusal(home: TableHome, sweep: Sweep) -> str | None:
+def changed_home_refusal(home: TableLocation, sweep: Sweep) -> str | None:
     """The table must be the same before its files are listed and after."""
     found = sweep.reachable
     if (found.table_uuid, found.location) != (home.table_uuid, home.location):
@@ -157,7 +157,7 @@ def changed_home_refusal(home: TableHome, sweep: Sweep) -> str | None:
 
 def nothing_reached_refusal(sweep: Sweep) -> str | None:
     """Where no listed file is reachable, listing and metadata do not speak of the same place."""
-    reached = sweep.kept.get(Keep.REACHABLE, FileTotals()).files
+    reached = sweep.kept.get(KeptReason.REACHABLE, FileTotals()).files
     if not sweep.reachable.paths or (sweep.listed.files and not reached):
         return (
             f"None of the {sweep.listed.files} files below {sweep.reachable.location} is reachable "
@@ -206,13 +206,15 @@ def is_unchanged(orphan: Orphan, file: ListedFile) -> bool:
     return same and orphan.modified_at == EPOCH + timedelta(milliseconds=file.modified_ms or 0)
 
 
-def why_released(entry: QuarantineEntry, found: ListedFile | None, keep: Keep | None) -> str | None:
+def why_released(
+    entry: QuarantineEntry, found: ListedFile | None, keep: KeptReason | None
+) -> str | None:
     """Why an entry leaves the quarantine without being deleted, if it does."""
     if found is None:
         return "It is no longer there."
-    if keep in (Keep.REACHABLE, Keep.REACHABLE_IN_ENGINE):
+    if keep in (KeptReason.REACHABLE, KeptReason.REACHABLE_IN_ENGINE):
         return "It is reachable now."
-    if keep is Keep.REFERENCED:
+    if keep is KeptReason.REFERENCED:
         return "Another table reaches it."
     if not is_unchanged(entry.orphan, found):
         return "It has changed since it was marked."

@@ -15,7 +15,7 @@ from neve.model.facts import (
 )
 from neve.model.health import PartitionHealth
 from neve.model.plan import NothingToDo, Reason
-from neve.model.policy import Policy, Strategy
+from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.health import Assessment
 from neve.planning.packing import pack_first_fit_decreasing
 
@@ -63,7 +63,7 @@ class Selector:
 
     facts: TableFacts
     assessment: Assessment
-    policy: Policy
+    policy: CompactionPolicy
     strategy: Strategy
     effective_target_bytes: int
     sort_columns: tuple[str, ...]
@@ -156,7 +156,7 @@ class Selector:
             yield self._delete_candidate(group, Strategy.DELETE_FILES)
 
     def _with_deletes_and_small(self, files: list[DataFileFacts]) -> Iterator[Candidate]:
-        """Both troubles at once, or the small files would be left for a second run."""
+        """Both problems at once, or the small files would be left for a second run."""
         deletes, small_bytes = self.assessment.deletes, self.policy.small_file_bytes
         chosen = [f for f in files if f.path in deletes or f.size_bytes < small_bytes]
         for group in self._pack(chosen):
@@ -258,5 +258,5 @@ class Selector:
         return age is not None and age < self.policy.hot_partition_seconds
 
     @staticmethod
-    def _size(policy: Policy) -> str:
+    def _size(policy: CompactionPolicy) -> str:
         return f"{policy.min_file_size_ratio:.0%} of {policy.describe_target()}"

@@ -13,7 +13,7 @@ from neve.model.operation import Operation, OperationPlan
 from neve.model.policies import RewriteManifestsArguments
 from neve.model.sizes import format_size
 from neve.model.steps import RewriteManifests
-from neve.planning.operations.intent import intend, size_property, snapshots_made_by
+from neve.planning.operations.intent import operation_plan, size_property, snapshots_made_by
 
 TARGET_SIZE = "commit.manifest.target-size-bytes"
 DEFAULT_TARGET_BYTES = 8 * 1024 * 1024
@@ -21,7 +21,7 @@ DEFAULT_TARGET_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ManifestThresholds:
-    """From when on rewriting manifests pays: Iceberg's action writes all of a spec anew."""
+    """From when on rewriting manifests pays: Iceberg's action writes all of a spec again."""
 
     #: So many manifests of a spec must have come since its last rewrite.
     min_manifests: int = 10
@@ -35,7 +35,7 @@ def plan_rewrite_manifests(
     thresholds: ManifestThresholds,
     now: datetime,
 ) -> OperationPlan[RewriteManifests]:
-    """Choose the partition specs whose manifests are to be written anew."""
+    """Choose the partition specs whose manifests are to be written again."""
     target_bytes = size_property(facts, TARGET_SIZE, DEFAULT_TARGET_BYTES)
     settled = snapshots_made_by(Operation.REWRITE_MANIFESTS, facts)
     by_spec: dict[int, list[ManifestFacts]] = defaultdict(list)
@@ -54,10 +54,10 @@ def plan_rewrite_manifests(
             if reason is not None
         ]
         reason = " ".join(f"{item}." for item in told) or "There are no manifests."
-        return intend(Operation.REWRITE_MANIFESTS, facts, now, None, reason)
+        return operation_plan(Operation.REWRITE_MANIFESTS, facts, now, None, reason)
     inputs = [manifest for spec_id in chosen for manifest in by_spec[spec_id]]
     outputs = sum(expected_manifests(by_spec[spec_id], target_bytes) for spec_id in chosen)
-    return intend(
+    return operation_plan(
         Operation.REWRITE_MANIFESTS,
         facts,
         now,

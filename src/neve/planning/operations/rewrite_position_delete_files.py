@@ -19,7 +19,7 @@ from neve.model.policies import RewritePositionDeleteFilesArguments
 from neve.model.steps import RewritePositionDeleteFiles
 from neve.planning.deletes import dangling_deletes
 from neve.planning.expressions import combine, from_json, from_partitions, to_json
-from neve.planning.operations.intent import intend, size_property, snapshots_made_by
+from neve.planning.operations.intent import operation_plan, size_property, snapshots_made_by
 from neve.planning.partition_values import partition_values
 
 OPERATION = Operation.REWRITE_POSITION_DELETE_FILES
@@ -55,11 +55,11 @@ def plan_rewrite_position_delete_files(
                 inputs, outputs = inputs + len(small), outputs + expected
                 chosen.append(key)
     if not chosen:
-        return intend(OPERATION, facts, now, None, _why_not(by_partition, min_files))
+        return operation_plan(OPERATION, facts, now, None, _why_not(by_partition, min_files))
     options = {
         "target-file-size-bytes": str(target_bytes),
         "min-input-files": str(min_files),
-        # A large file is not trouble; without this it would be split.
+        # A large file is not problem; without this it would be split.
         "max-file-size-bytes": str(JAVA_LONG_MAX),
         # One commit or none: partial progress hides commits that failed.
         "partial-progress.enabled": "false",
@@ -85,7 +85,7 @@ def _to_vectors(
 ) -> OperationPlan[RewritePositionDeleteFiles]:
     if not by_partition:
         reason = "Format version 3 keeps one deletion vector a data file: none can be merged."
-        return intend(OPERATION, facts, now, None, reason)
+        return operation_plan(OPERATION, facts, now, None, reason)
     count = sum(len(deletes) for deletes in by_partition.values())
     options = {"rewrite-all": "true", "partial-progress.enabled": "false"}
     reason = f"{count} position delete files of format version 2 become deletion vectors."
@@ -130,4 +130,4 @@ def _act(
     where = from_json(facts.filter) if facts.filter else True
     partitions = from_partitions(partition_values(facts, key) for key in chosen)
     step = RewritePositionDeleteFiles(to_json(combine("and", [where, partitions])), options)
-    return intend(OPERATION, facts, now, step, reason)
+    return operation_plan(OPERATION, facts, now, step, reason)

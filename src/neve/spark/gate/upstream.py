@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 import urllib3
 
-#: Headers that are about one connection, and those that the next one gets anew.
+#: Headers that are about one connection, and those that the next one gets again.
 HOP_BY_HOP = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization"),

@@ -15,13 +15,13 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from neve.model.orphans import FileTotals, Keep, ListedFile, Listing, ReachableFiles, Sweep
+from neve.model.orphans import FileTotals, KeptReason, ListedFile, Listing, ReachableFiles, Sweep
 from neve.planning.locations import store_of
 from neve.spark.errors import engine_errors
-from neve.spark.listing.distribute import key_of, list_few, list_files
-from neve.spark.listing.folders import split_into_folders
+from neve.spark.list_files import key_of, list_few, list_files
 from neve.spark.operations.sweep_few import MAX_ELSEWHERE, sweep_few
-from neve.spark.rewrite.storage import Storage
+from neve.storage.access import Storage
+from neve.storage.listing.folders import split_into_folders
 
 #: What one run takes; the rest is an orphan in the next run, too.
 MAX_CANDIDATES = 100_000
@@ -64,10 +64,10 @@ def _judge(session: SparkSession, files: DataFrame, paths: Iterable[str]) -> Dat
         own_bit = F.when(F.col("store") == store, 1 << index).otherwise(own_bit)
     names = F.count("*").over(Window.partitionBy("key"))
     keep = (
-        F.when(F.col("stores").bitwiseAND(own_bit) != 0, str(Keep.REACHABLE))
+        F.when(F.col("stores").bitwiseAND(own_bit) != 0, str(KeptReason.REACHABLE))
         .when(F.col("stores").isNotNull(), ELSEWHERE)
         .when(F.col("keep").isNotNull(), F.col("keep"))
-        .when(names > 1, str(Keep.AMBIGUOUS))
+        .when(names > 1, str(KeptReason.AMBIGUOUS))
     )
     joined = files.join(reached, on="key", how="left")
     return joined.withColumn("keep", keep).drop("key", "store", "stores")
@@ -104,7 +104,11 @@ def _summarise(
             sum(total.size_bytes for total in totals.values()),
         ),
         orphans=totals.get(None, FileTotals()),
-        kept={Keep(name): total for name, total in totals.items() if name not in (None, ELSEWHERE)},
+        kept={
+            KeptReason(name): total
+            for name, total in totals.items()
+            if name not in (None, ELSEWHERE)
+        },
         candidates=tuple(_files(judged, F.col("keep").isNull(), MAX_CANDIDATES)),
         watched=asked,
         elsewhere=tuple(
@@ -120,7 +124,7 @@ def _files(judged: DataFrame, condition: Column, limit: int) -> list[ListedFile]
 
 def _watched(
     session: SparkSession, judged: DataFrame, watched: Sequence[str]
-) -> dict[str, tuple[ListedFile, Keep | None]]:
+) -> dict[str, tuple[ListedFile, KeptReason | None]]:
     if not watched:
         return {}
     asked = session.createDataFrame(pa.table({"path": pa.array(watched, pa.string())}))
@@ -128,9 +132,9 @@ def _watched(
     return {row["path"]: (_listed(row), _keep(row["keep"])) for row in rows}
 
 
-def _keep(name: str | None) -> Keep | None:
+def _keep(name: str | None) -> KeptReason | None:
     """A file that may be reachable elsewhere is no candidate either; the sweep stops anyway."""
-    return Keep.AMBIGUOUS if name == ELSEWHERE else Keep(name) if name else None
+    return KeptReason.AMBIGUOUS if name == ELSEWHERE else KeptReason(name) if name else None
 
 
 def _listed(row: dict[str, Any]) -> ListedFile:

@@ -11,7 +11,7 @@ from neve.model.plan import RewriteDataFiles
 from neve.model.policy import Strategy
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
-from neve.spark.lists import java_string_array
+from neve.spark.java_lists import java_string_array
 from neve.spark.tables import actions, iceberg, load_table, with_properties
 
 JAVA_LONG_MAX = 2**63 - 1
@@ -36,7 +36,7 @@ def action_options(step: RewriteDataFiles) -> dict[str, str]:
     return {
         "target-file-size-bytes": str(step.target_file_size_bytes),
         "min-file-size-bytes": str(step.min_file_size_bytes),
-        # A large file is not trouble; without this it would be split.
+        # A large file is not problem; without this it would be split.
         "max-file-size-bytes": str(JAVA_LONG_MAX),
         "rewrite-all": "true",
         # With the starting sequence number, an equality delete that lands during the rewrite can

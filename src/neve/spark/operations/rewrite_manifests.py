@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from neve.model.steps import RewriteManifests
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
-from neve.spark.lists import java_strings
+from neve.spark.java_lists import java_strings
 from neve.spark.tables import actions, load_table, with_properties
 
 

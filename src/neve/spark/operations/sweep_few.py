@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
-from neve.model.orphans import FileTotals, Keep, ListedFile, ReachableFiles, Sweep
+from neve.model.orphans import FileTotals, KeptReason, ListedFile, ReachableFiles, Sweep
 from neve.planning.locations import store_of
-from neve.spark.listing.distribute import Row, key_of
+from neve.spark.list_files import Row, key_of
 
 MAX_ELSEWHERE = 10
-Judged = tuple[ListedFile, Keep | None]
+Judged = tuple[ListedFile, KeptReason | None]
 
 
 def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collection[str]) -> Sweep:
@@ -23,15 +23,15 @@ def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collectio
     elsewhere: list[str] = []
     for row in rows:
         key, store, path, size_bytes, modified_ms, etag, kept = row
-        keep = Keep(kept) if kept else None
+        keep = KeptReason(kept) if kept else None
         if store in stores.get(key, ()):
-            keep = Keep.REACHABLE
+            keep = KeptReason.REACHABLE
         elif key in stores:
             # The sweep stops for these; nothing about them may be decided.
             elsewhere.append(path)
-            keep = Keep.AMBIGUOUS
+            keep = KeptReason.AMBIGUOUS
         elif keep is None and names[key] > 1:
-            keep = Keep.AMBIGUOUS
+            keep = KeptReason.AMBIGUOUS
         judged.append((ListedFile(path, size_bytes, modified_ms, etag), keep))
     unsure = set(elsewhere)
     totals = _totals([item for item in judged if item[0].path not in unsure])
@@ -49,8 +49,8 @@ def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collectio
     )
 
 
-def _totals(judged: Sequence[Judged]) -> dict[Keep | None, FileTotals]:
-    groups: dict[Keep | None, list[ListedFile]] = defaultdict(list)
+def _totals(judged: Sequence[Judged]) -> dict[KeptReason | None, FileTotals]:
+    groups: dict[KeptReason | None, list[ListedFile]] = defaultdict(list)
     for file, keep in judged:
         groups[keep].append(file)
     return {keep: _total(files) for keep, files in groups.items()}

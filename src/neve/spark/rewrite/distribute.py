@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from neve.model.rewrite import SpliceOrder, SpliceReport, SpliceRequirements
 from neve.spark.errors import engine_errors
-from neve.spark.rewrite.storage import Storage
 from neve.spark.rewrite.task import run_order
+from neve.storage.access import Storage
 
 
 def splice_files(

@@ -21,7 +21,7 @@ from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
-from neve.spark.lists import java_string_set, java_strings
+from neve.spark.java_lists import java_string_set, java_strings
 from neve.spark.once import once_per_session
 from neve.spark.rewrite.count import RowCount
 from neve.spark.tables import iceberg, load_table, set_active

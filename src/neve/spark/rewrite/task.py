@@ -12,10 +12,10 @@ from neve.parquet.copy_local import splice_local
 from neve.parquet.indexes import Source, load_source
 from neve.parquet.outcome import SpliceResult
 from neve.parquet.plan import SplicePlan
-from neve.parquet.readers import LocalReader, Reader
 from neve.parquet.requirements import refusal
 from neve.parquet.splice import plan_splice
-from neve.spark.rewrite.storage import Storage, local_path
+from neve.storage.access import Storage, local_path
+from neve.storage.readers import LocalReader, Reader
 
 
 def run_order(

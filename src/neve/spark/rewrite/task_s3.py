@@ -10,10 +10,10 @@ from neve.parquet.copy_s3 import splice_in_s3
 from neve.parquet.indexes import Source
 from neve.parquet.remote import plan_upload
 from neve.parquet.requirements import refusal
-from neve.parquet.s3 import S3Reader, S3Store
 from neve.parquet.splice import plan_splice
-from neve.spark.rewrite.storage import Storage
 from neve.spark.rewrite.task import load_checked, report_of
+from neve.storage.access import Storage
+from neve.storage.s3 import S3Reader, S3Store
 
 FOOTERS_AT_ONCE = 16
 #: The ends of this many sources are kept, so that their indexes need not be read twice.

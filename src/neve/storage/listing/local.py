@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from neve.model.errors import JobRefused
 from neve.model.orphans import ListedFile
-from neve.spark.listing.folders import Folder
-from neve.spark.rewrite.storage import local_path
+from neve.storage.access import local_path
+from neve.storage.listing.folders import Folder
 
 
 class LocalLister:

@@ -17,7 +17,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from neve.catalog.careful import CheckedAvroFile
+from neve.catalog.checked_avro import CheckedAvroFile
 from neve.catalog.manifests import (
     BOUNDS,
     CONTENT_DATA,

@@ -19,7 +19,7 @@ from neve.service.ports import (
 )
 
 
-class World(Protocol):
+class Services(Protocol):
     """Ports and settings of one deployment."""
 
     @property
@@ -35,7 +35,7 @@ class World(Protocol):
     @property
     def clock(self) -> Clock: ...
     @property
-    def say(self) -> Reporter: ...
+    def reporter(self) -> Reporter: ...
     @property
     def cost_model(self) -> CostModel: ...
     @property
@@ -47,6 +47,6 @@ class World(Protocol):
     @property
     def stop(self) -> StopSignal: ...
 
-    def with_reporter(self, say: Reporter) -> World:
+    def with_reporter(self, reporter: Reporter) -> Services:
         """The same, telling another reporter what is going on."""
         ...

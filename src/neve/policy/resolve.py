@@ -22,12 +22,12 @@ from neve.model.policies import (
     Setting,
     TableMatch,
 )
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.amoro import values_of_properties
-from neve.planning.effective_policy import build, read_error
-from neve.planning.policy_keys import ENABLED, KEYS, TOGETHER, read_value, refusal
-from neve.planning.policy_values import suggest
+from neve.policy.amoro import values_of_properties
+from neve.policy.effective import build, read_error
+from neve.policy.keys import ENABLED, KEYS, TOGETHER, read_value, refusal
+from neve.policy.values import suggest
 
 PREFIX = "neve."
 COMMAND_LINE = "command line"
@@ -54,7 +54,7 @@ def resolve(
 ) -> EffectivePolicy:
     """What all layers together say about the table.
 
-    A table property that cannot be understood raises ConfigError: it is that table's own trouble.
+    A table property that cannot be understood raises ConfigError: it is that table's own problem.
     """
     matches = tuple(
         match_rule(rule, table, properties, book.default_catalog) for rule in book.rules
@@ -76,7 +76,7 @@ def resolve(
 
 
 def general_settings(
-    part: str, values: Policy | OrphanRules, chosen: Mapping[str, str]
+    part: str, values: CompactionPolicy | OrphanRules, chosen: Mapping[str, str]
 ) -> dict[str, Setting]:
     """A general section as a layer: the fields that it sets, by key, with the place of each."""
     keys = {key.field: key.name for key in KEYS.values() if key.part == part}

@@ -12,8 +12,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from neve.model.errors import ParquetError, ParquetUnsupported
-from neve.parquet.footer import FIRST_READ_BYTES
-from neve.parquet.readers import whole
+from neve.storage.readers import FIRST_READ_BYTES, whole
 
 #: What stores say of a request that they do not offer.
 _NOT_OFFERED: Final = frozenset(("NotImplemented", "MethodNotAllowed", "501", "405"))

@@ -9,9 +9,9 @@ from typing import Any
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyRule, TableMatch, Value
-from neve.planning.effective_policy import read_error
-from neve.planning.policy_keys import KEYS, OPERATIONS, find_key
-from neve.planning.policy_values import count, suggest, text, words
+from neve.policy.effective import read_error
+from neve.policy.keys import KEYS, OPERATIONS, find_key
+from neve.policy.values import count, suggest, text, words
 
 #: Keys of a policy that hold one value, and those that hold several.
 SINGLE = ("enabled", "schedule", "undo_window")

@@ -9,9 +9,9 @@ from typing import Protocol
 from neve.model.errors import JobRefused
 from neve.model.orphans import ListedFile
 from neve.planning.locations import store_of
-from neve.spark.rewrite.storage import Storage
+from neve.storage.access import Storage
 
-#: With so many folders there is work for every task, and nothing is gained one level deeper.
+#: With this many folders there is work for every task, and nothing is gained one level deeper.
 ENOUGH_FOLDERS = 256
 LEVELS = 2
 
@@ -46,11 +46,11 @@ def lister_for(location: str, storage: Storage) -> Lister:
     """The lister of the store that a location names."""
     scheme = store_of(location).partition(":")[0]
     if scheme == "file":
-        from neve.spark.listing.local import LocalLister
+        from neve.storage.listing.local import LocalLister
 
         return LocalLister()
     if scheme == "s3" and storage.refusal is None:
-        from neve.spark.listing.s3 import S3Lister
+        from neve.storage.listing.s3 import S3Lister
 
         return S3Lister(storage.s3_client())
     why = storage.refusal if scheme == "s3" else f"files of {scheme}: are not listed by Neve"

@@ -17,12 +17,12 @@ from pyiceberg.table import Table
 from neve.catalog.connect import Catalogs
 from neve.catalog.reachable import manifest_lists, metadata_files
 from neve.model.errors import CatalogError, TableNotFound, TableUnreadable
-from neve.model.orphans import TableHome
+from neve.model.orphans import TableLocation
 from neve.model.table import TableRef
 from neve.planning.operations.remove_orphan_files import locations_of
 from neve.storage.resolved import Resolver
 
-#: How long an answer serves for looking; before files are deleted, every table is asked anew.
+#: How long an answer serves for looking; before files are deleted, every table is asked again.
 FRESH = timedelta(minutes=10)
 NEVER = datetime.min.replace(tzinfo=UTC)
 THREADS = 16
@@ -35,7 +35,7 @@ WHY = "No file is deleted before it is known which tables need it."
 class Outline:
     """What is remembered of a table: its home, and the files to start from."""
 
-    home: TableHome
+    home: TableLocation
     metadata_location: str
     io: FileIO
     #: Metadata files and statistics.
@@ -57,10 +57,10 @@ class _Answer:
     is_told: bool = False
 
 
-def home_of(table: TableRef, loaded: Table) -> TableHome:
+def home_of(table: TableRef, loaded: Table) -> TableLocation:
     """What the table's metadata says of its place."""
     metadata = loaded.metadata
-    home = TableHome(
+    home = TableLocation(
         table=table,
         table_uuid=str(metadata.table_uuid),
         location=metadata.location,
@@ -82,11 +82,11 @@ class Homes:
         self._last = _Answer()
         self._reading = threading.Lock()
 
-    def read(self, now: datetime) -> list[TableHome]:
+    def read(self, now: datetime) -> list[TableLocation]:
         """Homes of all tables that are listed now; an error for one is an error."""
         return [outline.home for outline in self.outlines(now).values()]
 
-    def twin(
+    def other_registration(
         self, table: TableRef, table_uuid: str, now: datetime, *, recheck: bool = False
     ) -> TableRef | None:
         """Another name, in whatever catalog, under which the same table is registered."""
@@ -98,7 +98,7 @@ class Homes:
         return None
 
     def outlines(self, now: datetime, *, recheck: bool = False) -> Mapping[TableRef, Outline]:
-        """All tables that are listed now, none older than some minutes, or all asked anew.
+        """All tables that are listed now, none older than some minutes, or all asked again.
 
         Where nothing is another than before, this is the very same mapping.
         """
@@ -120,18 +120,18 @@ class Homes:
         Such a table may be gone, or have another name by now: the next list will tell.
         """
         last = self._last if recheck or now - self._last.asked_at < FRESH else _Answer()
-        anew = recheck or last.asked_at == NEVER
+        again = recheck or last.asked_at == NEVER
         try:
             listed = self._catalogs.tables("*")
-            locations = self._catalogs.metadata_locations() if anew else last.locations
+            locations = self._catalogs.metadata_locations() if again else last.locations
         except CatalogError as error:
             raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error
-        asked_at = now if anew else last.asked_at
-        if listed == last.listed and (not anew or (last.is_told and locations == last.locations)):
+        asked_at = now if again else last.asked_at
+        if listed == last.listed and (not again or (last.is_told and locations == last.locations)):
             self._last = replace(last, asked_at=asked_at)
             return []
         known = {table: last.outlines[table] for table in listed if table in last.outlines}
-        if anew:
+        if again:
             known = {t: o for t, o in known.items() if o.metadata_location == locations.get(t)}
         unknown = [table for table in listed if table not in known]
         with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-homes") as pool:

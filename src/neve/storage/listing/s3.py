@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from neve.model.errors import ExecutionError
 from neve.model.orphans import ListedFile
-from neve.spark.listing.folders import Folder
+from neve.storage.listing.folders import Folder
 
 NOT_FOUND = frozenset(("NoSuchKey", "NotFound", "404"))
 

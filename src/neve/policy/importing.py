@@ -8,10 +8,10 @@ from typing import Any
 
 from neve.model.durations import format_duration
 from neve.model.errors import InputError
-from neve.planning.amoro import PREFIXES, values_of_properties
-from neve.planning.polaris import is_polaris, read_polaris
-from neve.planning.policy_documents import policy_document, read_policies
-from neve.planning.policy_keys import KEYS, read_value
+from neve.policy.amoro import PREFIXES, values_of_properties
+from neve.policy.documents import policy_document, read_policies
+from neve.policy.keys import KEYS, read_value
+from neve.policy.polaris import is_polaris, read_polaris
 
 ATTACHMENTS = "Where the policies are attached does not stand in the file: write it into match."
 

@@ -14,7 +14,7 @@ from neve.model.sizes import parse_size
 
 Reader = Callable[[object], Value]
 
-#: A suggestion names so many words where none is near.
+#: A suggestion names this many words where none is near.
 MAX_NAMED = 12
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

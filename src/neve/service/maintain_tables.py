@@ -45,22 +45,22 @@ class FleetRequest:
 
 
 def maintain_tables(
-    world: Maintenance, tables: Sequence[TableRef], request: FleetRequest
+    services: Maintenance, tables: Sequence[TableRef], request: FleetRequest
 ) -> list[TableReport]:
     """Maintain the tables, some of them at the same time, and write one log for all."""
-    quiet = replace(world, say=_Quiet())
+    quiet = replace(services, reporter=_Quiet())
     reports: dict[TableRef, TableReport] = {}
-    world.say(f"Maintaining {len(tables)} tables …")
+    services.reporter(f"Maintaining {len(tables)} tables …")
     with ThreadPoolExecutor(request.parallel_tables, "neve-table") as pool:
         futures = {pool.submit(_maintain_table, quiet, t, request): t for t in tables}
         for done, future in enumerate(as_completed(futures), 1):
             reports[futures[future]] = _result(future, futures[future])
-            world.say.progress(done, len(tables))
+            services.reporter.progress(done, len(tables))
     ordered = [reports[table] for table in tables]
     if request.dry_run:
         return ordered
-    world.store.record_run([report.table for report in ordered if report.operations])
-    return _log(world, ordered)
+    services.store.record_run([report.table for report in ordered if report.operations])
+    return _log(services, ordered)
 
 
 def _result(future: Future[TableReport], table: TableRef) -> TableReport:
@@ -78,28 +78,28 @@ def _result(future: Future[TableReport], table: TableRef) -> TableReport:
     )
 
 
-def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
-    if world.stop.is_asked:
+def _maintain_table(services: Maintenance, table: TableRef, request: FleetRequest) -> TableReport:
+    if services.stop.is_asked:
         return TableReport(table, (), skipped="The run was stopped before its turn.")
     try:
-        facts = world.surveyor.survey(table)
-        policy = world.policies.effective(facts, apply=request.apply)
-        if skipped := _not_now(world, policy, request):
+        facts = services.surveyor.survey(table)
+        policy = services.policies.effective(facts, apply=request.apply)
+        if skipped := _not_now(services, policy, request):
             return TableReport(table, (), skipped=skipped)
         if not request.dry_run:
             # Where there is nothing to do, no operation looks after lost jobs.
-            settle_unfinished(world, facts)
+            settle_unfinished(services, facts)
     except NeveError as error:
-        # Its own trouble: a catalog, metadata or a policy that cannot be read.
+        # Its own problem: a catalog, metadata or a policy that cannot be read.
         return TableReport(table, (), problem=error.message, next_step=error.next_step)
     started = time.monotonic()
     reports = []
     for operation, runner in runners_of(policy).items():
-        report = _one(world, facts, policy, operation, runner, request, started)
-        reports.append(_with_failure(world, facts, report))
+        report = _one(services, facts, policy, operation, runner, request, started)
+        reports.append(_with_failure(services, facts, report))
         if report.status in CHANGES:
             try:
-                facts = world.surveyor.survey(table)
+                facts = services.surveyor.survey(table)
             except NeveError as error:
                 problem = error.message
                 return TableReport(
@@ -109,7 +109,7 @@ def _maintain_table(world: Maintenance, table: TableRef, request: FleetRequest) 
 
 
 def _one(
-    world: Maintenance,
+    services: Maintenance,
     facts: TableFacts,
     policy: EffectivePolicy,
     operation: Operation,
@@ -122,7 +122,7 @@ def _one(
     if _is_over(policy, started):
         return OperationReport(operation, ReportStatus.SKIPPED, "The time budget is used up.")
     try:
-        return _planned_or_run(world, facts, operation, runner, dry_run=request.dry_run)
+        return _planned_or_run(services, facts, operation, runner, dry_run=request.dry_run)
     except NeveError as error:
         return OperationReport(
             operation, ReportStatus.FAILED, error.message, next_step=error.next_step
@@ -130,31 +130,31 @@ def _one(
 
 
 def _planned_or_run(
-    world: Maintenance, facts: TableFacts, operation: Operation, runner: Runner, *, dry_run: bool
+    services: Maintenance, facts: TableFacts, operation: Operation, runner: Runner, *, dry_run: bool
 ) -> OperationReport:
-    started_at = world.clock()
-    preview = runner.preview(world, facts)
+    started_at = services.clock()
+    preview = runner.preview(services, facts)
     if preview.is_empty:
         reason, status = preview.reason, Status.NOTHING_TO_DO
-        outcome = _still(world, facts, operation, status, reason, started_at)
+        outcome = _still(services, facts, operation, status, reason, started_at)
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, reason, outcome=outcome)
     if dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, preview.reason)
-    outcome = runner.run(world, facts.table, preview)
+    outcome = runner.run(services, facts.table, preview)
     return OperationReport(
         operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
     )
 
 
-def _not_now(world: Maintenance, policy: EffectivePolicy, request: FleetRequest) -> str | None:
-    now = world.clock()
+def _not_now(services: Maintenance, policy: EffectivePolicy, request: FleetRequest) -> str | None:
+    now = services.clock()
     if not policy.is_enabled:
         source = policy.setting("enabled").source
         return f"Maintenance of this table is turned off ({source})."
     if not request.any_time and not in_window(policy.window, now):
         return "The policy's window is closed now; --now goes on all the same."
     if request.only_due:
-        state = world.store.schedule_state(policy.table)
+        state = services.store.schedule_state(policy.table)
         timing = due(policy, state.last_run if state else None, now)
         if not timing.is_due:
             return "Its schedule has not come yet." if policy.schedule else "It has no schedule."
@@ -175,18 +175,18 @@ def _not_enabled(policy: EffectivePolicy, operation: Operation) -> OperationRepo
 
 
 def _with_failure(
-    world: Maintenance, facts: TableFacts, report: OperationReport
+    services: Maintenance, facts: TableFacts, report: OperationReport
 ) -> OperationReport:
     """A failure that came without an outcome gets one, so that the log shows it, too."""
     if report.status is not ReportStatus.FAILED or report.outcome is not None:
         return report
-    now = world.clock()
-    outcome = _still(world, facts, report.operation, Status.FAILED, report.reason, now)
+    now = services.clock()
+    outcome = _still(services, facts, report.operation, Status.FAILED, report.reason, now)
     return replace(report, outcome=outcome)
 
 
 def _still(
-    world: Maintenance,
+    services: Maintenance,
     facts: TableFacts,
     operation: Operation,
     status: Status,
@@ -201,7 +201,7 @@ def _still(
         status=status,
         reason=reason,
         started_at=started_at,
-        finished_at=world.clock(),
+        finished_at=services.clock(),
         stats=CompactionStats(
             files_before=files,
             files_after=files,
@@ -215,20 +215,20 @@ def _still(
     )
 
 
-def _log(world: Maintenance, reports: list[TableReport]) -> list[TableReport]:
-    """One commit for each log table; trouble with the log is said, not raised."""
-    world.say("Writing the maintenance log …")
+def _log(services: Maintenance, reports: list[TableReport]) -> list[TableReport]:
+    """One commit for each log table; problem with the log is said, not raised."""
+    services.reporter("Writing the maintenance log …")
     outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]
-    troubles: dict[tuple[str, tuple[str, ...]], str] = {}
+    problems: dict[tuple[str, tuple[str, ...]], str] = {}
     places = dict.fromkeys((o.table.catalog, o.table.namespace) for o in outcomes)
     for place in places:
         members = [o for o in outcomes if (o.table.catalog, o.table.namespace) == place]
         try:
-            world.log.write(members)
+            services.log.write(members)
         except NeveError as error:
-            troubles[place] = error.message
+            problems[place] = error.message
     return [
-        replace(report, log_problem=troubles.get((report.table.catalog, report.table.namespace)))
+        replace(report, log_problem=problems.get((report.table.catalog, report.table.namespace)))
         for report in reports
     ]
 

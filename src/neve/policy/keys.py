@@ -9,7 +9,7 @@ from neve.model.errors import InputError
 from neve.model.operation import Operation
 from neve.model.orphans import MIN_AGE_SECONDS
 from neve.model.policies import Value
-from neve.planning import policy_values as read
+from neve.policy import values as read
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from neve.model.durations import format_duration
 from neve.model.errors import InputError
-from neve.planning.policy_keys import KEYS, refusal
-from neve.planning.policy_values import suggest
+from neve.policy.keys import KEYS, refusal
+from neve.policy.values import suggest
 
 DATA_COMPACTION = "system.data-compaction"
 METADATA_COMPACTION = "system.metadata-compaction"

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from neve.model.orphans import ListedFile, Listing
 from neve.planning.locations import comparable_path, store_of
 from neve.planning.operations.remove_orphan_files import why_kept
-from neve.spark.listing.folders import Folder, lister_for
-from neve.spark.rewrite.storage import Storage
+from neve.storage.access import Storage
+from neve.storage.listing.folders import Folder, lister_for
 
 TASKS_PER_CORE = 8
 LOOKED_UP_PER_TASK = 200
-#: Listing so many takes less time than starting a job for it.
+#: Listing this many takes less time than starting a job for it.
 FEW_FILES = 5_000
 #: A listed file, its key, and why it is kept whatever metadata says.
 SCHEMA = (
@@ -34,7 +34,7 @@ def key_of(path: str) -> bytes:
 
 
 def list_few(folders: Sequence[Folder], listing: Listing, storage: Storage) -> list[Row] | None:
-    """All rows, listed right here; None where there are so many that tasks should share them."""
+    """All rows, listed right here; None where there are this many that tasks should share them."""
     rows: list[Row] = []
     for row in _list_folders(folders, listing, storage):
         rows.append(row)

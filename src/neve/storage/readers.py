@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from neve.model.errors import ParquetCorrupt, ParquetError
+
+#: One request to a store fetches the whole footer of most files, and little of a small file.
+FIRST_READ_BYTES: Final = 32 * 1024
 
 
 class Reader(Protocol):

@@ -26,11 +26,11 @@ from neve.model.policies import (
     Value,
     Window,
 )
-from neve.model.policy import Engine, Policy, Strategy
+from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
-from neve.planning.policy_keys import (
+from neve.policy.keys import (
     KEYS,
     MIN_SIZE_BYTES,
     MIN_SIZE_RATIO,
@@ -39,7 +39,7 @@ from neve.planning.policy_keys import (
     TARGET_SIZE,
     Key,
 )
-from neve.planning.policy_values import WEEKDAYS, sort_columns
+from neve.policy.values import WEEKDAYS, sort_columns
 
 DEFAULT = "default"
 ORPHAN_AGE, GUARD_AGE = "remove_orphan_files.older_than", "guards.min_age"
@@ -52,7 +52,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "window": {},
     "budget": asdict(Budget()),
     "guards": asdict(Guards()),
-    "compaction": asdict(Policy()),
+    "compaction": asdict(CompactionPolicy()),
     "rewrite_data_files": asdict(RewriteDataFilesArguments()),
     "rewrite_position_delete_files": asdict(RewritePositionDeleteFilesArguments()),
     "rewrite_manifests": asdict(RewriteManifestsArguments()),
@@ -162,11 +162,11 @@ def _is_shown(key: Key, merged: Merged) -> bool:
     return key.name != MIN_SIZE_BYTES or MIN_SIZE_BYTES in merged
 
 
-def _compaction(merged: Merged, guards: Guards) -> Policy:
+def _compaction(merged: Merged, guards: Guards) -> CompactionPolicy:
     values = _part("compaction", merged)
     smallest = values.pop("min_file_size_bytes", None)
     if smallest is not None:
-        target = values.get("target_file_size_bytes", Policy().target_file_size_bytes)
+        target = values.get("target_file_size_bytes", CompactionPolicy().target_file_size_bytes)
         if smallest > target:
             raise ConfigError(
                 f"{MIN_SIZE_BYTES} is {format_size(smallest)} ({merged[MIN_SIZE_BYTES].source}), "
@@ -175,7 +175,7 @@ def _compaction(merged: Merged, guards: Guards) -> Policy:
                 next_step="Make the smaller one smaller, or the target larger.",
             )
         values["min_file_size_ratio"] = smallest / target
-    return Policy(**values, hot_partition_seconds=guards.hot_partition_seconds)
+    return CompactionPolicy(**values, hot_partition_seconds=guards.hot_partition_seconds)
 
 
 def _rewrite_data_files(table: TableRef, merged: Merged) -> RewriteDataFilesArguments:
