@@ -50,7 +50,7 @@ def make_files(folder: Path, files: int) -> int:
 def run(folder: Path, files: int) -> dict[str, float]:
     from neve.app import build_app
     from neve.model.orphans import OrphanRules
-    from neve.service.orphans import find_orphans
+    from neve.service.operations.remove_orphan_files import find_orphans
     from neve.settings import Settings, SparkSettings
     from neve.testing.lake import SilentReporter
 

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.inspect import CatalogInspector
 from neve.catalog.maintenance_log import CatalogLog
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
+from neve.model.diagnosis import Diagnosis
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
-from neve.service.maintain import Maintenance
+from neve.model.table import TableRef
+from neve.service.diagnose import Examination, diagnose
+from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
 from neve.service.ports import Reporter
 from neve.settings import Settings, SparkSettings
@@ -50,6 +54,20 @@ class App:
     def telling(self, events: Callable[[JobEvent], None]) -> App:
         """The same, whose jobs send their events there."""
         return replace(self, maintenance=replace(self.maintenance, events=events))
+
+    def borrow(self, session: SparkSession) -> None:
+        """Use the caller's session, which is never stopped here."""
+        from neve.spark.engine import BorrowedEngine
+
+        self.engine.use(BorrowedEngine(session))
+
+    def diagnose(
+        self, table: TableRef, deep: bool, sample: int | None, metadata_folder: str | None
+    ) -> Diagnosis:
+        """What is wrong with a table; Spark is started only to open files."""
+        examination = Examination(deep, sample, metadata_folder)
+        reporter = self.maintenance.reporter
+        return diagnose(CatalogInspector(self.catalogs), self.engine, table, examination, reporter)
 
     def stop(self) -> None:
         """End what was started."""

@@ -6,38 +6,14 @@ Nothing is logged unless it is asked for, and structlog is imported only then.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, MutableMapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
+from neve.model.logs import LogFormat, LogSettings
 from neve.secrets import hide_secrets
-
-
-class LogFormat(StrEnum):
-    """How lines are written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class LogSettings:
-    """What was asked for on the command line or in the configuration."""
-
-    #: 0 says nothing but warnings, 1 phases of jobs, 2 every event.
-    verbosity: int = 0
-    format: LogFormat = LogFormat.TEXT
-    file: Path | None = None
-    #: Values that must not appear in any line.
-    secrets: Collection[str] = field(default_factory=tuple, repr=False)
-
-    @property
-    def is_wanted(self) -> bool:
-        return self.verbosity > 0 or self.file is not None
 
 
 def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:

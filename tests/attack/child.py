@@ -20,8 +20,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from tests.attack.points import Points, watch
 
+from neve import neve as facade
 from neve.app import build_app
-from neve.cli import context
 from neve.cli.main import app as command_line
 from neve.spark.engine import BorrowedEngine
 
@@ -43,7 +43,7 @@ def main(victim: str, point: str, seconds: float, words: list[str]) -> None:
             app.engine.use(BorrowedEngine(borrowed_session()))
         return watch(app, points)
 
-    context.build_app = build  # type: ignore[assignment]
+    facade.build_app = build  # type: ignore[assignment]
     command_line(words)
 
 

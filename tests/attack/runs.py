@@ -19,8 +19,8 @@ from tests.attack.points import Points, watch
 from tests.attack.writers import rewrite
 from typer.testing import CliRunner, Result
 
+from neve import neve as facade
 from neve.app import build_app
-from neve.cli import context
 from neve.cli.main import app as command_line
 from neve.spark.engine import BorrowedEngine
 from neve.testing.lake import SilentReporter
@@ -199,7 +199,7 @@ class Attack:
             return watch(app, points) if points else app
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(context, "build_app", build)
+            patch.setattr(facade, "build_app", build)
             result = CliRunner().invoke(command_line, [*words, "-c", str(self.config(state))])
         ending = result.exception
         assert ending is None or isinstance(ending, SystemExit), (words, ending)

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan
 from neve.model.policy import CompactionPolicy, Strategy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
@@ -205,7 +205,7 @@ class Lake:
         by: tuple[str, ...] = (),
         where: str | None = None,
         policy: CompactionPolicy | None = None,
-    ) -> Plan:
+    ) -> CompactionPlan:
         maintenance = self.app.maintenance
         request = PlanRequest(strategy, by)
         chosen = policy or maintenance.effective(table).compaction

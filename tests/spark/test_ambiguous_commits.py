@@ -24,9 +24,7 @@ from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
 from neve.planning.planner import PlanRequest
-from neve.service.apply import apply_plan
-from neve.service.operate import run_operation
-from neve.service.upkeep import RewriteManifestsOperation
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
 from neve.spark.engine import SparkEngine
@@ -35,6 +33,7 @@ from neve.spark.gate.session import through_the_gate
 from neve.spark.gate.upstream import Upstream
 from neve.spark.tables import io_properties, spark_name
 from neve.testing.lake import SilentReporter
+from neve.testing.operations import apply_plan, run_operation
 
 GATED, BARE = "gated", "bare"
 ROWS = 30

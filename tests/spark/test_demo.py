@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
-from neve.cli import context
+from neve import neve as facade
 from neve.cli.main import app as command
 from neve.model.table import TableRef
 from neve.spark.engine import BorrowedEngine
@@ -38,7 +38,7 @@ EXACT_CHECKS = {
 def neve(spark, app, monkeypatch, tmp_path) -> Iterator[CliRunner]:
     """The command line in this process, on the shared session, without a demo table."""
     app.engine.use(BorrowedEngine(spark))
-    monkeypatch.setattr(context, "build_app", lambda settings, reporter: app)
+    monkeypatch.setattr(facade, "build_app", lambda settings, reporter: app)
     monkeypatch.chdir(tmp_path)
     create_namespace(spark, TABLE)
     spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")

@@ -8,10 +8,10 @@ import pytest
 
 from neve.model.expiry import ExpiryRules, FileKind
 from neve.model.outcome import Status
-from neve.service.expire import ExpireSnapshotsOperation
-from neve.service.operate import plan_operation, run_operation
+from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.undo import keep_for_undo
 from neve.spark.tables import actions, iceberg, spark_name
+from neve.testing.operations import plan_operation, run_operation
 
 DAY = 86400
 MOMENT = timedelta(milliseconds=1)
@@ -77,7 +77,7 @@ def test_an_expiry_frees_exactly_the_files_that_the_dry_run_lists(lake, later):
     before, ids = files_of(lake, table), snapshot_ids(lake, table)
     operation = expiry()
 
-    step = plan_operation(later, table, operation).step
+    step = plan_operation(later, table, operation).steps[0]
     assert files_of(lake, table) == before
     # The tag keeps the second, main its head.
     assert [s.snapshot_id for s in step.expired] == [ids[0], *ids[2:-1]]
@@ -130,7 +130,7 @@ def test_statistics_and_deletion_vectors_go_with_their_snapshots(lake, later):
     table = ill_table(lake, version=3)
     lake.sql(f"ALTER TABLE {spark_name(table)} DROP TAG audit")
     before = files_of(lake, table)
-    step = plan_operation(later, table, expiry()).step
+    step = plan_operation(later, table, expiry()).steps[0]
 
     run_operation(later, table, expiry())
 

@@ -11,7 +11,7 @@ from neve.model.maintenance import ReportStatus
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.policy.keys import KEYS, read_value
-from neve.service.maintain_tables import FleetRequest, maintain_tables
+from neve.service.maintain import MaintainRequest, maintain_tables
 from neve.service.policies import Policies
 from neve.spark.tables import spark_name
 
@@ -43,7 +43,7 @@ def maintain(lake):
         return maintain_tables(
             services,
             list(tables),
-            FleetRequest(parallel_tables=2, **options),
+            MaintainRequest(parallel_tables=2, **options),
         )
 
     return run

@@ -10,9 +10,10 @@ import pytest
 from neve.model.errors import ExecutionError, JobRefused, TableUnreadable
 from neve.model.orphans import KeptReason, Listing, OrphanRules, QuarantineState
 from neve.model.outcome import Status
-from neve.service.orphans import change_orphans, find_orphans, restore_orphans, sweep_orphans
+from neve.service.operations.remove_orphan_files import find_orphans
 from neve.spark.tables import iceberg, spark_name
 from neve.testing.lake import SilentReporter
+from neve.testing.operations import change_orphans, restore_orphans, sweep_orphans
 
 #: No waiting in quarantine, and small tables may be half orphans.
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)

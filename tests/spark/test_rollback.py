@@ -10,7 +10,8 @@ import pytest
 from neve.model.errors import CommitConflict, InputError, JobRefused
 from neve.model.job import JobState
 from neve.model.outcome import Status
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.operations.rollback import RollbackTarget
+from neve.testing.operations import roll_back
 
 DAY = 86400
 

@@ -16,11 +16,11 @@ from neve.model.errors import JobRefused
 from neve.model.expiry import ExpiryRules
 from neve.model.orphans import KeptReason, OrphanRules
 from neve.model.outcome import Status
-from neve.service.expire import ExpireSnapshotsOperation
-from neve.service.operate import plan_operation, run_operation
-from neve.service.orphans import change_orphans, find_orphans
+from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
+from neve.service.operations.remove_orphan_files import find_orphans
 from neve.spark.tables import iceberg
 from neve.testing.lake import SilentReporter
+from neve.testing.operations import change_orphans, plan_operation, run_operation
 
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(undo_window_seconds=1))
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
@@ -143,7 +143,7 @@ def test_files_that_another_table_has_taken_over_survive_expiry(
     copy = catalog.create_table(name, schema)
     copy.add_files([file.path for file in old])
 
-    step = plan_operation(later, table, OPERATION).step
+    step = plan_operation(later, table, OPERATION).steps[0]
     outcome = run_operation(later, table, OPERATION)
 
     assert outcome.status is Status.SUCCEEDED

@@ -14,17 +14,17 @@ from neve.model.facts import StatisticsKind
 from neve.model.outcome import Status
 from neve.model.policies import ComputeTableStatsArguments
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
-from neve.service.operate import plan_operation, run_operation
-from neve.service.rollback import RollbackTarget, roll_back
-from neve.service.unchanged import same_rows
-from neve.service.upkeep import (
-    ComputePartitionStatsOperation,
-    ComputeTableStatsOperation,
-    RemoveDanglingDeletesOperation,
-    RewriteManifestsOperation,
+from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
+from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
+from neve.service.operations.remove_dangling_deletes import RemoveDanglingDeletesOperation
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
+from neve.service.operations.rewrite_position_delete_files import (
     RewritePositionDeleteFilesOperation,
 )
+from neve.service.operations.rollback import RollbackTarget
+from neve.service.unchanged import same_rows
 from neve.spark.tables import iceberg
+from neve.testing.operations import plan_operation, roll_back, run_operation
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
 REWRITE_MANIFESTS = RewriteManifestsOperation(thresholds=ManifestThresholds(min_manifests=3))

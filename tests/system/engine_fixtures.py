@@ -16,7 +16,7 @@ from tests.system.stack_fixtures import Lake, RunningStack
 from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
@@ -165,7 +165,7 @@ class House:
         """The data files that are live now."""
         return {file.path for file in self.facts(table).data_files}
 
-    def plan(self, table: str = "sales") -> Plan:
+    def plan(self, table: str = "sales") -> CompactionPlan:
         maintenance = self.app().maintenance
         return maintenance.plan(
             self.ref(table), PlanRequest(), where=None, policy=CompactionPolicy()

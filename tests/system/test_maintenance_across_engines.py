@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from neve.model.outcome import Status
 from neve.model.policy import Engine
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.operations.rollback import RollbackTarget
+from neve.testing.operations import roll_back
 from neve.trino import maintain_table
 from neve.trino.connect import trino_errors
 

@@ -15,10 +15,11 @@ from tests.system.engine_fixtures import CATALOG, make_app
 from neve.app import App, utc_now
 from neve.model.orphans import KeptReason, OrphanRules
 from neve.model.table import TableRef
-from neve.service.orphans import change_orphans, find_orphans
+from neve.service.operations.remove_orphan_files import find_orphans
 from neve.spark.tables import load_table, spark_name
 from neve.storage.access import storage_of
 from neve.testing.lake import SilentReporter
+from neve.testing.operations import change_orphans
 
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
 STRAYS = ("data/stray.parquet", "data/a b.parquet", "data/c%20d.parquet", "metadata/x+y.avro")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from neve.documents import canonical_text, from_document, from_text, to_document, to_text
 from neve.model.facts import DeleteKind
+from neve.model.groups import PartitionValue
 from neve.model.job import Job, JobState, Lease
 from neve.model.outcome import CompactionStats, Outcome, PartitionProof, Proof, Status
-from neve.model.plan import PartitionValue
 from neve.model.table import TableRef
 from neve.testing.facts import NOW, TABLE
 

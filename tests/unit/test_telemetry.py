@@ -11,8 +11,9 @@ import pytest
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
 from neve.model.job import JobState
+from neve.model.logs import LogFormat, LogSettings
 from neve.secrets import hide_secrets, secrets_of
-from neve.telemetry import LogFormat, LogSettings, event_log
+from neve.telemetry import event_log
 from neve.testing.facts import TABLE
 
 CANARY = "canary-5f2a9"

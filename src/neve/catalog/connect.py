@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
@@ -19,9 +18,9 @@ from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.model.errors import ConfigError, NeveError
+from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
 
-GLOB_CHARACTERS = "*?["
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
 #: What tells a catalog from another at the same address.
@@ -40,16 +39,6 @@ class ReadableCatalog(Protocol):
     def list_tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]: ...
 
     def load_table(self, identifier: tuple[str, ...]) -> Table: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Tables of those catalogs that answered, and the problem with each that did not."""
-
-    tables: list[TableRef]
-    problems: dict[str, NeveError] = field(default_factory=dict)
-    #: Catalogs that were asked.
-    asked: int = 0
 
 
 class Catalogs:

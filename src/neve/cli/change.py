@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from neve.app import App
-from neve.catalog.connect import Found
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -24,20 +21,18 @@ from neve.cli.context import (
     exit_after,
     one_by_one,
 )
-from neve.cli.look import user_tables
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
-from neve.model.outcome import Outcome
-from neve.model.plan import Plan
+from neve.model.found import Found
+from neve.model.job import Trigger
 from neve.model.policy import Strategy
-from neve.model.table import TableRef
-from neve.policy.effective import plan_request
-from neve.policy.keys import SORT_ORDER
-from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.neve import Neve
+
+#: The policy key of an order of rows.
+SORT_ORDER = "rewrite_data_files.sort_order"
 
 WhereOption = Annotated[
     str | None, typer.Option("--where", help="Only files that may hold matching rows.")
@@ -112,17 +107,6 @@ def _order(strategy: Strategy | None, sort_by: str | None) -> dict[str, object]:
     return {"rewrite_data_files.strategy": strategy, **order}
 
 
-def plan_of(app: App, table: TableRef, overrides: Mapping[str, object]) -> Plan:
-    """What compacting the table would do, by its policy."""
-    policy = app.maintenance.effective(table, overrides)
-    return app.maintenance.plan(
-        table,
-        plan_request(policy),
-        where=policy.rewrite_data_files.where,
-        policy=policy.compaction,
-    )
-
-
 def plan(
     patterns: Annotated[list[str], typer.Argument(help="Tables or globs.")],
     where: WhereOption = None,
@@ -137,32 +121,30 @@ def plan(
 ) -> None:
     """Say what would be done, why, and what it costs. Exit code 2 means there is work."""
     printer = Output(output)
-    with application(printer, config) as app:
+    with application(printer, config) as neve:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
-        found = matching_tables(app, patterns)
+        found = matching_tables(neve, patterns)
         plans, problems = one_by_one(
-            found.tables, lambda table: plan_of(app, table, overrides), found.problems.values()
+            found.tables,
+            lambda table: neve.plan_compaction(table, overrides=overrides),
+            found.problems.values(),
         )
+        document = neve.plan_document(plans)
         if out is not None:
-            write_plan_file(out, plans)
-    printer.result(plan_document(plans), *(render_plan(item) for item in plans))
+            neve.write_plans(out, plans)
+    printer.result(document, *(render_plan(item) for item in plans))
     work = any(not item.is_empty for item in plans)
     exit_after(printer, problems, EXIT_WORK_FOUND if work else EXIT_OK)
 
 
-def matching_tables(app: App, patterns: list[str]) -> Found:
-    """Tables that any of the patterns is for, each once, and catalogs that did not answer."""
-    tables: dict[TableRef, None] = {}
-    problems: dict[str, NeveError] = {}
-    for pattern in patterns:
-        found = user_tables(app, pattern)
-        tables |= dict.fromkeys(found.tables)
-        problems |= found.problems
-    if not tables and not problems:
+def matching_tables(neve: Neve, patterns: list[str]) -> Found:
+    """Tables that any of the patterns is for, and catalogs that did not answer."""
+    found = neve.find(*patterns)
+    if not found.tables and not found.problems:
         raise InputError(
             f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
         )
-    return Found(list(tables), problems)
+    return found
 
 
 def apply(
@@ -173,12 +155,12 @@ def apply(
     """Run the plans of a file; a plan whose table has moved on is refused."""
     printer = Output(output)
     with errors_explained(printer):
-        plans = read_plan_file(file)
-    with application(printer, config) as app:
+        plans = Neve.read_plans(file)
+    with application(printer, config) as neve:
         outcomes, refused = [], []
         for item in plans:
             try:
-                outcomes.append(_apply_one(app, item))
+                outcomes.append(neve.apply(item))
             except NeveError as error:
                 # One table's problem is its own: the others go on.
                 refused.append((item, error))
@@ -196,12 +178,6 @@ def apply(
     exit_after(printer, [why for _, why in refused], EXIT_ERROR if failed else EXIT_OK)
 
 
-def _apply_one(app: App, item: Plan) -> Outcome:
-    # The name is checked against this configuration before anything is touched.
-    app.catalogs.parse(str(item.table))
-    return app.maintenance.apply(item)
-
-
 def compact(
     table: TableArgument,
     where: WhereOption = None,
@@ -216,21 +192,15 @@ def compact(
 ) -> None:
     """Compact a table: plan, run, prove, remember."""
     printer = Output(output)
-    with application(printer, config) as app:
+    with application(printer, config) as neve:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
-        ref = app.catalogs.parse(table)
         if dry_run:
-            made = plan_of(app, ref, overrides)
+            made = neve.plan_compaction(table, overrides=overrides)
+            document = neve.plan_document([made])
         else:
-            policy = app.maintenance.effective(ref, overrides)
-            outcome = app.maintenance.compact(
-                ref,
-                plan_request(policy),
-                where=policy.rewrite_data_files.where,
-                policy=policy.compaction,
-            )
+            outcome = neve.run(table, overrides=overrides, trigger=Trigger.CLI)
     if dry_run:
-        printer.result(plan_document([made]), lambda: render_plan(made))
+        printer.result(document, lambda: render_plan(made))
         return
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
     sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
@@ -248,22 +218,12 @@ def rollback(
 ) -> None:
     """Take a table back to an earlier snapshot."""
     printer = Output(output)
-    with application(printer, config) as app:
-        target = _rollback_target(to_snapshot, to_time, job)
-        ref = app.catalogs.parse(table)
-        window = app.maintenance.effective(ref).compaction.undo_window_seconds
-        outcome = roll_back(app.maintenance, ref, target, undo_window_seconds=window)
+    with application(printer, config) as neve:
+        if sum(option is not None for option in (to_snapshot, to_time, job)) != 1:
+            raise InputError(
+                "Say where to go back to, in one way.",
+                next_step="Give one of --to-snapshot ID, --to-time TS or --job ID.",
+            )
+        time = parse_moment(to_time) if to_time is not None else None
+        outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
-
-
-def _rollback_target(
-    to_snapshot: int | None, to_time: str | None, job: str | None
-) -> RollbackTarget:
-    if sum(option is not None for option in (to_snapshot, to_time, job)) != 1:
-        raise InputError(
-            "Say where to go back to, in one way.",
-            next_step="Give one of --to-snapshot ID, --to-time TS or --job ID.",
-        )
-    if to_time is None:
-        return RollbackTarget(snapshot_id=to_snapshot, job_id=job)
-    return RollbackTarget(time=parse_moment(to_time))

@@ -36,8 +36,8 @@ def consumers(
     """List consumers, with where they read from and until when they count."""
     if context.invoked_subcommand is None:
         printer = Output(output)
-        with application(printer, config) as app:
-            found = app.store.consumers.all()
+        with application(printer, config) as neve:
+            found = neve.consumers()
         printer.result([to_document(item) for item in found], lambda: render_consumers(found))
 
 
@@ -57,7 +57,7 @@ def add(
 ) -> None:
     """Register a consumer, or move it on and renew its lease."""
     printer = Output(output)
-    with application(printer, config) as app:
+    with application(printer, config) as neve:
         if (snapshot is None) == (at is None):
             raise InputError(
                 "Say where the consumer reads from, in one way.",
@@ -70,16 +70,9 @@ def add(
             )
         seconds = parse_duration(lease)
         moment = parse_moment(at) if at is not None else None
-        ref = app.catalogs.parse(table)
-        facts = app.maintenance.surveyor.outline(ref)
-        if snapshot is not None and facts.snapshot(snapshot) is None:
-            raise InputError(
-                f"Table {ref} has no snapshot {snapshot}.",
-                next_step=f"List them: neve snapshots {ref}",
-            )
-        store = app.store.consumers
-        store.add(name, ref, snapshot_id=snapshot, at=moment, lease_seconds=seconds)
-        found = next(item for item in store.all(ref) if item.name == name)
+        found = neve.add_consumer(
+            name, table, snapshot_id=snapshot, at=moment, lease_seconds=seconds
+        )
     printer.result(to_document(found), lambda: render_consumers([found]))
 
 
@@ -92,9 +85,9 @@ def remove(
 ) -> None:
     """Forget a consumer: expiry no longer waits for it."""
     printer = Output(output)
-    with application(printer, config) as app:
-        ref = app.catalogs.parse(table)
-        if not app.store.consumers.remove(name, ref):
+    with application(printer, config) as neve:
+        ref = neve.table(table)
+        if not neve.remove_consumer(name, ref):
             raise InputError(
                 f"No consumer named {name!r} reads table {ref}.",
                 next_step="List them: neve consumers",

@@ -5,18 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Annotated, TypeVar
 
 import typer
 
-from neve.app import App, build_app
 from neve.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from neve.cli.output import Format, Output
 from neve.model.errors import NeveError
+from neve.model.logs import LogSettings
 from neve.model.table import TableRef
-from neve.settings import load_settings
-from neve.telemetry import LogSettings, event_log
+from neve.neve import Neve
 
 #: What the options before the command said about the log.
 LOGGING = [LogSettings()]
@@ -77,14 +75,12 @@ def exit_after(output: Output, problems: Sequence[NeveError], code: int) -> None
 
 
 @contextmanager
-def application(output: Output, config: str | None) -> Iterator[App]:
-    """The configured application, stopped at the end, with errors explained."""
-    with errors_explained(output), output.working():
-        settings = load_settings(config)
-        app = build_app(settings, output)
-        app = app.telling(event_log(replace(LOGGING[-1], secrets=settings.secrets())))
-        try:
-            with interruptible(app.maintenance.stop, output):
-                yield app
-        finally:
-            app.stop()
+def application(output: Output, config: str | None) -> Iterator[Neve]:
+    """The configured Neve, closed at the end, with errors explained."""
+    with (
+        errors_explained(output),
+        output.working(),
+        Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
+        interruptible(neve, output),
+    ):
+        yield neve

@@ -3,74 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from neve.app import App
 from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
 from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan, table_of
 from neve.documents import to_document
-from neve.model.errors import InputError
-from neve.model.facts import TableFacts
-from neve.model.outcome import Outcome
-from neve.model.plan import Plan
 from neve.model.sizes import format_size
-from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
+from neve.neve import Story
 
 if TYPE_CHECKING:
-    from neve.spark.samples import TimedQuery
-
-MB = 1024 * 1024
-QUERY_RUNS = 5
-LATE_BATCHES = 5
-#: A query may be this much slower afterwards before the demo calls it worse.
-SLOWER_ALLOWED = 1.2
-
-
-@dataclass(frozen=True, slots=True)
-class FileMetrics:
-    """The layout of a table in six figures."""
-
-    total_files: int
-    total_size_mb: float
-    avg_file_size_mb: float
-    min_file_size_mb: float
-    max_file_size_mb: float
-    num_partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """One thing that must hold at the end."""
-
-    name: str
-    holds: bool
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What the demo saw, from the first batch to the last check."""
-
-    table: TableRef
-    events: int
-    before: FileMetrics
-    after: FileMetrics
-    query_before: TimedQuery
-    query_after: TimedQuery
-    plan: Plan
-    compaction: Outcome
-    partition: str
-    partition_compaction: Outcome
-    validations: tuple[Validation, ...]
-    seconds: float
+    pass
 
 
 def demo(
@@ -86,136 +33,10 @@ def demo(
 ) -> None:
     """Make a table with the small-files problem, cure it, and check that no row changed."""
     printer = Output(output)
-    with application(printer, config) as app:
-        story = _tell(app, batches, events, _event_types(partitions))
+    with application(printer, config) as neve:
+        story = neve.demo(batches, events, partitions)
     printer.result(_document(story), *_chapters(story))
     sys.exit(EXIT_OK if all(check.holds for check in story.validations) else EXIT_ERROR)
-
-
-def _event_types(partitions: str | None) -> tuple[str, ...]:
-    from neve.spark.samples import EVENT_TYPES
-
-    if partitions is None:
-        return EVENT_TYPES
-    names = tuple(dict.fromkeys(name.strip() for name in partitions.split(",") if name.strip()))
-    if not names:
-        raise InputError("--partitions names no event type.", next_step="Write click,search.")
-    return names
-
-
-def _tell(app: App, batches: int, events: int, event_types: tuple[str, ...]) -> Story:
-    from neve.spark import samples
-
-    started = time.perf_counter()
-    reporter, maintenance = app.maintenance.reporter, app.maintenance
-    table = TableRef(app.catalogs.default, ("demo",), "events")
-    _make_room(app.catalogs.properties(table.catalog))
-    session = app.spark.session
-    watched = "purchase" if "purchase" in event_types else event_types[0]
-    samples.create_events(session, table)
-    reporter(f"Writing {batches} micro-batches of {events:,} events …")
-    for batch in range(batches):
-        samples.write_batch(session, table, batch, events, event_types)
-        reporter.progress(batch + 1, batches)
-    written = samples.count_rows(session, table)
-    before = file_metrics(maintenance.surveyor.survey(table))
-    reporter("Timing a query on many small files …")
-    query_before = samples.time_query(session, table, watched, QUERY_RUNS)
-    policy = maintenance.effective(table).compaction
-    plan = maintenance.plan(table, PlanRequest(), where=None, policy=policy)
-    compaction = maintenance.apply(plan)
-    after = file_metrics(maintenance.surveyor.survey(table))
-    reporter("Timing the query again …")
-    query_after = samples.time_query(session, table, watched, QUERY_RUNS)
-    kept = samples.count_rows(session, table)
-    reporter(f"Writing {LATE_BATCHES} late micro-batches …")
-    for batch in range(batches, batches + LATE_BATCHES):
-        samples.write_batch(session, table, batch, events, event_types)
-    only = f"event_type = '{watched.replace(chr(39), chr(39) * 2)}'"
-    others_before = _paths_outside(maintenance.surveyor.survey(table), watched)
-    partition_compaction = maintenance.compact(table, PlanRequest(), where=only, policy=policy)
-    others_after = _paths_outside(maintenance.surveyor.survey(table), watched)
-    return Story(
-        table=table,
-        events=written,
-        before=before,
-        after=after,
-        query_before=query_before,
-        query_after=query_after,
-        plan=plan,
-        compaction=compaction,
-        partition=watched,
-        partition_compaction=partition_compaction,
-        validations=(
-            *_validate(written, kept, before, after, query_before, query_after),
-            Validation(
-                "Only the chosen partition was rewritten",
-                partition_compaction.status.is_good and others_before == others_after,
-                f"{partition_compaction.stats.files_compacted} files of {watched}",
-            ),
-        ),
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _make_room(properties: dict[str, str]) -> None:
-    """The embedded catalog's folder, which the first demo finds missing."""
-    uri = properties.get("uri", "")
-    if uri.startswith("sqlite:///"):
-        folder = Path(uri.removeprefix("sqlite:///")).parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"The folder {folder} cannot be made: {error.strerror}.") from error
-
-
-def _paths_outside(facts: TableFacts, event_type: str) -> set[str]:
-    return {file.path for file in facts.data_files if file.partition[1] != (event_type,)}
-
-
-def file_metrics(facts: TableFacts) -> FileMetrics:
-    sizes = [file.size_bytes / MB for file in facts.data_files]
-    return FileMetrics(
-        total_files=len(sizes),
-        total_size_mb=round(sum(sizes), 2),
-        avg_file_size_mb=round(sum(sizes) / len(sizes), 4),
-        min_file_size_mb=round(min(sizes), 4),
-        max_file_size_mb=round(max(sizes), 4),
-        num_partitions=len({file.partition for file in facts.data_files}),
-    )
-
-
-def _validate(
-    written: int,
-    kept: int,
-    before: FileMetrics,
-    after: FileMetrics,
-    query_before: TimedQuery,
-    query_after: TimedQuery,
-) -> tuple[Validation, ...]:
-    return (
-        Validation("No data loss", kept == written, f"{written:,} → {kept:,} records"),
-        Validation(
-            "Fewer files",
-            after.total_files < before.total_files,
-            f"{before.total_files} → {after.total_files}",
-        ),
-        Validation(
-            "Larger files",
-            after.avg_file_size_mb > before.avg_file_size_mb,
-            f"{before.avg_file_size_mb} MB → {after.avg_file_size_mb} MB on average",
-        ),
-        Validation(
-            "Same query results",
-            query_before.rows == query_after.rows and bool(query_after.rows),
-            str(query_after.rows[0].asDict()) if query_after.rows else "no rows",
-        ),
-        Validation(
-            "Queries not slower",
-            query_after.seconds <= query_before.seconds * SLOWER_ALLOWED,
-            f"{query_before.seconds:.3f} s → {query_after.seconds:.3f} s (median of {QUERY_RUNS})",
-        ),
-    )
 
 
 def _document(story: Story) -> dict[str, Any]:

@@ -1,144 +1,123 @@
-"""`neve doctor`: what this machine has, what it lacks, and the exact fix."""
+"""`neve doctor`: of the machine, or of one table. Neither changes anything."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.app import sqlite_path
-from neve.catalog.connect import Catalogs
-from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption
+from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, application
+from neve.cli.machine import examine_machine
 from neve.cli.output import Format, Output
-from neve.model.errors import EnvironmentProblem, NeveError
-from neve.settings import Settings, load_settings
+from neve.cli.render import table_of
+from neve.documents import to_document
+from neve.model.diagnosis import Diagnosis, IntegrityFinding, Recovery, Severity
+from neve.model.errors import InputError
+
+MARKS = {
+    Severity.ERROR: "[red]✘[/]",
+    Severity.WARNING: "[yellow]![/]",
+    Severity.INFORMATION: "[dim]i[/]",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check and, where it failed, what to do."""
-
-    name: str
-    passed: bool
-    detail: str
-    fix: str | None = None
-
-
-def doctor(output: OutputOption = Format.TEXT, config: ConfigOption = None) -> None:
-    """Check Java, jars, configuration, catalogs and state."""
-    printer = Output(output)
-    checks = list(_checks(config))
-    printer.result([asdict(check) for check in checks], *(_line(check) for check in checks))
-    sys.exit(EXIT_OK if all(check.passed for check in checks) else EXIT_ERROR)
-
-
-def _line(check: Check) -> str:
-    if check.passed:
-        return f"[green]✔[/] {escape(check.name)}: {escape(check.detail)}"
-    fix = f"\n  [dim]→[/] {escape(check.fix)}" if check.fix else ""
-    return f"[red]✘[/] {escape(check.name)}: {escape(check.detail)}{fix}"
-
-
-def _checks(config: str | None) -> Iterator[Check]:
-    yield Check("Python", True, ".".join(str(part) for part in sys.version_info[:3]))
-    yield _try("PySpark", _pyspark)
-    yield _try("Java", _java)
-    yield _try("cache folder", _cache)
-    loaded: list[Settings] = []
-
-    def configuration() -> str:
-        loaded.append(load_settings(config))
-        return f"catalogs: {', '.join(loaded[0].catalogs) or 'none'}"
-
-    yield _try("configuration", configuration)
-    if not loaded:
+def doctor(
+    table: Annotated[
+        str | None, typer.Argument(help="A table; without one, this machine is checked.")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Open every file of the table, on Spark.")
+    ] = False,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Look at this many files of the table only.")
+    ] = None,
+    metadata_folder: Annotated[
+        str | None,
+        typer.Option(help="The metadata files' folder, if the catalog cannot load the table."),
+    ] = None,
+    output: OutputOption = Format.TEXT,
+    config: ConfigOption = None,
+) -> None:
+    """Check this machine, or one table's metadata and files; nothing is changed."""
+    out = Output(output)
+    if table is None:
+        if deep or sample is not None or metadata_folder is not None:
+            out.error(
+                InputError(
+                    "--deep, --sample and --metadata-folder are about a table.",
+                    next_step="Name one: neve doctor catalog.namespace.table --deep",
+                )
+            )
+            sys.exit(EXIT_ERROR)
+        examine_machine(output, config)
         return
-    settings = loaded[0]
-    yield _try("jars", lambda: _jars(settings))
-    yield _try("state", lambda: _state(settings))
-    try:
-        catalogs = Catalogs(settings.catalogs, settings.default_catalog)
-    except NeveError as error:
-        yield Check("catalogs", False, error.message, error.next_step)
-        return
-    for name in catalogs.names:
-        yield _try(f"catalog {name}", lambda name=name: _catalog(catalogs, name, settings))  # type: ignore[misc]
+    with application(out, config) as neve:
+        found = neve.diagnose(table, deep=deep, sample=sample, metadata_folder=metadata_folder)
+    out.result(_document(found), lambda: render_diagnosis(found))
+    sys.exit(EXIT_OK if found.is_sound else EXIT_ERROR)
 
 
-def _try(name: str, look: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, look())
-    except NeveError as error:
-        return Check(name, False, error.message, error.next_step)
+def _document(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {**to_document(diagnosis), "is_sound": diagnosis.is_sound}
 
 
-def _pyspark() -> str:
-    fix = f"{sys.executable} -m pip install 'pyspark>=4.1,<4.2'"
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
-        raise EnvironmentProblem("pyspark is not installed.", next_step=fix) from None
-    if not found.startswith("4.1."):
-        raise EnvironmentProblem(
-            f"pyspark {found} is installed, and Iceberg has a runtime for 4.1 only.", next_step=fix
+def render_diagnosis(diagnosis: Diagnosis) -> RenderableType:
+    verdict = "[green]sound[/]" if diagnosis.is_sound else "[red]unsound[/]"
+    coverage = diagnosis.coverage
+    lines: list[RenderableType] = [f"[bold]{escape(str(diagnosis.table))}[/]  {verdict}"]
+    lines += [_finding(finding) for finding in diagnosis.findings]
+    if diagnosis.recovery:
+        lines.append(_recovery(diagnosis.recovery))
+    lines.append(
+        f"[dim]checked: {coverage.snapshots} snapshots, {coverage.manifests} manifests, "
+        f"{coverage.files_in_storage} of {coverage.listed_files} files in storage, "
+        f"{coverage.opened_files} opened[/]"
+    )
+    lines += [f"[dim]not checked: {escape(text)}[/]" for text in coverage.not_checked]
+    return Group(*lines)
+
+
+def _finding(finding: IntegrityFinding) -> str:
+    lines = [f"{MARKS[finding.severity]} {escape(finding.sentence)} ({finding.count})"]
+    lines += [f"    {escape(text)}" for text in finding.evidence]
+    if (left := finding.count - len(finding.evidence)) > 0:
+        lines.append(f"    … and {left} more")
+    if finding.next_step:
+        lines.append(f"  [dim]→[/] {escape(finding.next_step)}")
+    return "\n".join(lines)
+
+
+def _recovery(recovery: Recovery) -> RenderableType:
+    rows = [
+        (
+            file.location.rpartition("/")[2],
+            f"{file.updated_at:%Y-%m-%d %H:%M:%S}" if file.updated_at else "–",
+            "–" if file.snapshot_id is None else str(file.snapshot_id),
+            f"{file.snapshot_at:%Y-%m-%d %H:%M:%S}" if file.snapshot_at else "–",
+            "–" if file.records is None else f"{file.records:,}",
+            file.problem or file.confirmed_by or "readable; nothing confirms its commit",
         )
-    return found
+        for file in recovery.candidates
+    ]
+    headers = ("metadata file", "written", "snapshot", "committed", "records", "state")
+    parts: list[RenderableType] = ["\n[bold]The way back[/]"]
+    if rows:
+        parts.append(table_of(headers, rows))
+    parts += [f"• {escape(text)}" for text in recovery.advice]
+    if recovery.statements:
+        parts += ["\nWith Spark SQL:", *(f"  {escape(text)};" for text in recovery.statements)]
+    if recovery.python:
+        parts += ["\nOr with Python:", _indented(recovery.python)]
+    if recovery.python_swap:
+        parts += [
+            "\nWhen the rows are right, give it its name back:",
+            _indented(recovery.python_swap),
+        ]
+    return Group(*parts, "")
 
 
-def _java() -> str:
-    from neve.spark.java import find_java
-
-    java = find_java(os.environ)
-    return f"{java.version} in {java.home} (from {java.source})"
-
-
-def _cache() -> str:
-    from neve.spark.java import cache_folder
-
-    folder = cache_folder(os.environ)
-    _require_writable(folder, "Set NEVE_CACHE to a folder that can be written.")
-    return str(folder)
-
-
-def _jars(settings: Settings) -> str:
-    from neve.spark.conf import packages
-    from neve.spark.jars import cached_jars
-
-    wanted = packages(settings.catalogs)
-    found = cached_jars(wanted, os.environ)
-    if found is None:
-        # Not a failure: the first run fetches them.
-        return f"not fetched yet: {', '.join(wanted)}"
-    return f"{len(found)} in place"
-
-
-def _state(settings: Settings) -> str:
-    path = sqlite_path(settings.state.url)
-    _require_writable(path.parent, "Set state.url to a file in a folder that can be written.")
-    return str(path)
-
-
-def _require_writable(folder: Path, fix: str) -> None:
-    """Writable, or makeable: a missing folder is made by whoever first needs it."""
-    existing = folder
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise EnvironmentProblem(f"{folder} cannot be written.", next_step=fix)
-
-
-def _catalog(catalogs: Catalogs, name: str, settings: Settings) -> str:
-    from neve.spark.conf import catalog_type
-    from neve.spark.gate.conf import why_not_gated
-
-    namespaces, properties = catalogs.namespaces(name), catalogs.properties(name)
-    told = f"{len(namespaces)} namespaces"
-    if catalog_type(name, properties) not in ("rest", "nessie"):
-        return told
-    why = why_not_gated(properties) if settings.spark.commit_gate else "spark.commit_gate is off"
-    return f"{told}; commits without a clear answer are not settled, since {why}" if why else told
+def _indented(code: str) -> str:
+    return "\n".join(f"  {escape(line)}" for line in code.splitlines())

@@ -20,9 +20,8 @@ from neve.cli.render import render_outcome
 from neve.cli.render_expiry import render_expiry
 from neve.documents import to_document
 from neve.model.expiry import MAX_KEPT
-from neve.planning.operations.expire_snapshots import describe
-from neve.service.expire import ExpireSnapshotsOperation
-from neve.service.operate import run_operation
+from neve.model.job import Trigger
+from neve.model.operation import Operation
 
 
 def expire(
@@ -65,7 +64,7 @@ def expire(
 ) -> None:
     """Say which snapshots would go, what they free and what is lost; with --apply, let them go."""
     printer = Output(output)
-    with application(printer, config) as app:
+    with application(printer, config) as neve:
         flags = {
             "older_than": older_than,
             "retain_last": retain_last,
@@ -77,18 +76,16 @@ def expire(
         overrides = {
             f"expire_snapshots.{key}": value for key, value in flags.items() if value is not None
         }
-        ref = app.catalogs.parse(table)
-        rules = app.maintenance.effective(ref, overrides).expire_snapshots
-        operation = ExpireSnapshotsOperation(rules)
+        ref = neve.table(table)
         if apply:
-            outcome = run_operation(app.maintenance, ref, operation)
+            outcome = neve.run(
+                ref, Operation.EXPIRE_SNAPSHOTS, overrides=overrides, trigger=Trigger.CLI
+            )
         else:
-            facts = app.maintenance.surveyor.outline(ref)
-            step = operation.select(app.maintenance, facts)
+            step, reason = neve.expiry(ref, overrides)
     if apply:
         printer.result(to_document(outcome), lambda: render_outcome(outcome))
         sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
-    reason = describe(step, rules)
     document = {
         "table": str(ref),
         "reason": reason,

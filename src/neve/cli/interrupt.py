@@ -9,23 +9,23 @@ from contextlib import contextmanager
 from types import FrameType
 
 from neve.cli.output import Output
-from neve.service.lease import StopSignal
+from neve.neve import Neve
 
 EXIT_INTERRUPTED = 130
 STOPPING = "Stopping at the next boundary; press Ctrl-C again to end at once."
 
 
 @contextmanager
-def interruptible(stop: StopSignal, output: Output) -> Iterator[None]:
+def interruptible(neve: Neve, output: Output) -> Iterator[None]:
     """Let an interrupt stop jobs cleanly for the length of the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ask(_: int, __: FrameType | None) -> None:
-        if not stop.has_jobs or stop.is_asked:
+        if not neve.has_jobs or neve.is_stopping:
             raise KeyboardInterrupt
-        stop.ask()
+        neve.stop()
         output.warn(STOPPING)
 
     before = signal.signal(signal.SIGINT, ask)

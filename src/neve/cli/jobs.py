@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
-from neve.app import App
 from neve.cli.context import EXIT_OK, ConfigOption, OutputOption, application, exit_after
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.model.durations import format_duration
-from neve.model.errors import CatalogError, EngineNeeded, NeveError, TableNotFound, TableUnreadable
-from neve.model.job import Job
-from neve.model.table import TableRef
-from neve.service.ports import Engine
-from neve.service.recover import settle_left_behind
-
-#: Jobs that are looked through where a glob selects some of them.
-MAX_JOBS = 1_000_000
+from neve.model.job import JobReport
 
 
 def jobs(
@@ -41,58 +32,22 @@ def jobs(
     No engine is started: a job that only Spark can judge says so.
     """
     out = Output(output)
-    with application(out, config) as app:
-        left = _settle(app, pattern)
-        now = app.maintenance.clock()
-        lost = {job.job_id for job in app.store.unfinished()}
-        found = [
-            job
-            for job in app.store.jobs(limit=limit if pattern == "*" and not running else MAX_JOBS)
-            if _is_for(app, job.table, pattern) and not (running and job.state.is_final)
-        ][:limit]
-    documents = [_document(job, left.get(job.job_id), lost, now) for job in found]
+    with application(out, config) as neve:
+        found, now = neve.jobs(pattern, running=running, limit=limit), neve.now()
+    documents = [_document(report, now) for report in found]
     out.result(documents, lambda: _render(documents))
     # What Spark is needed for is no problem; a table that cannot be read is one, and is told once.
-    said = {why.message: why for why in left.values() if not isinstance(why, EngineNeeded)}
-    exit_after(out, list(said.values()), EXIT_OK)
-
-
-def _is_for(app: App, table: TableRef, pattern: str) -> bool:
-    return pattern in ("*", str(table)) or app.catalogs.matches(table, pattern)
-
-
-def _settle(app: App, pattern: str) -> dict[str, NeveError]:
-    """Settle what was left behind, table by table; returns jobs that stay, with the reason."""
-
-    def no_engine() -> Engine:
-        raise EngineNeeded("Its rows can be compared by Spark alone")
-
-    services = replace(app.maintenance, make_engine=no_engine)
-    lost = [job for job in app.store.unfinished() if _is_for(app, job.table, pattern)]
-    left: dict[str, NeveError] = {}
-    down: dict[str, NeveError] = {
-        name: CatalogError(f"Catalog {name} is not configured any more.")
-        for name in {job.table.catalog for job in lost} - set(app.catalogs.names)
+    told = {
+        report.problem.message: report.problem
+        for report in found
+        if report.problem and not report.needs_engine
     }
-    for table in dict.fromkeys(job.table for job in lost):
-        if table.catalog in down:
-            # It is waited for once, and not for each of its tables.
-            left |= {job.job_id: down[table.catalog] for job in lost if job.table == table}
-            continue
-        for job, why in settle_left_behind(services, table):
-            left[job.job_id] = why
-            if isinstance(why, CatalogError) and not isinstance(
-                why, TableNotFound | TableUnreadable
-            ):
-                down[table.catalog] = why
-    return left
+    exit_after(out, list(told.values()), EXIT_OK)
 
 
-def _document(
-    job: Job, why: NeveError | None, lost: Collection[str], now: datetime
-) -> dict[str, Any]:
-    reason = job.reason
-    if isinstance(why, EngineNeeded):
+def _document(report: JobReport, now: datetime) -> dict[str, Any]:
+    job, reason, why = report.job, report.job.reason, report.problem
+    if why is not None and report.needs_engine:
         reason = f"{reason} {why.message}: neve compact {job.table}".strip()
     elif why is not None:
         reason = f"{reason} It cannot be settled now: {why.message}".strip()
@@ -101,7 +56,7 @@ def _document(
         "table": str(job.table),
         "operation": job.operation,
         "state": str(job.state),
-        "running": not job.state.is_final and job.job_id not in lost,
+        "running": report.is_running,
         "started_at": job.created_at.isoformat(),
         "age_seconds": round((now - job.created_at).total_seconds(), 3),
         "reason": reason,

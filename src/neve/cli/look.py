@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from neve.app import App
-from neve.catalog.connect import GLOB_CHARACTERS, Found
 from neve.cli.context import (
     EXIT_OK,
     ConfigOption,
@@ -22,19 +19,7 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_health, render_healths, render_jobs, render_tables
 from neve.documents import to_document
 from neve.model.facts import TableFacts
-
-
-def user_tables(app: App, pattern: str) -> Found:
-    """Tables that match; those whose names begin with an underscore are for machinery.
-
-    Catalogs that do not answer are told apart, unless there is no other one to go on with.
-    """
-    found = app.catalogs.find(pattern)
-    if found.problems and found.asked == 1:
-        raise next(iter(found.problems.values()))
-    if len(found.tables) == 1 or pattern.rpartition(".")[2].startswith("_"):
-        return found
-    return replace(found, tables=[t for t in found.tables if not t.name.startswith("_")])
+from neve.model.found import GLOB_CHARACTERS
 
 
 def tables(
@@ -44,11 +29,11 @@ def tables(
 ) -> None:
     """List tables with their size."""
     out = Output(output)
-    with application(out, config) as app:
-        found = user_tables(app, pattern)
+    with application(out, config) as neve:
+        found = neve.find(pattern)
         facts, problems = one_by_one(
             found.tables,
-            lambda table: app.maintenance.surveyor.survey(table),
+            neve.survey,
             found.problems.values(),
         )
     out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
@@ -77,9 +62,9 @@ def health(
     """Say how well a table is, and why; with a glob, all that match, the worst first."""
     out = Output(output)
     is_glob = any(character in table for character in GLOB_CHARACTERS)
-    with application(out, config) as app:
-        found = user_tables(app, table)
-        judged, problems = one_by_one(found.tables, app.maintenance.health, found.problems.values())
+    with application(out, config) as neve:
+        found = neve.find(table)
+        judged, problems = one_by_one(found.tables, neve.health, found.problems.values())
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
@@ -96,9 +81,8 @@ def history(
 ) -> None:
     """List what was done, newest first."""
     out = Output(output)
-    with application(out, config) as app:
-        ref = app.catalogs.parse(table) if table else None
-        jobs = app.store.jobs(ref, limit)
+    with application(out, config) as neve:
+        jobs = neve.history(table, limit)
     out.result([_job_document(to_document(job)) for job in jobs], lambda: render_jobs(jobs))
 
 

@@ -16,7 +16,7 @@ from neve.cli import (
     change,
     consumers,
     demo,
-    diagnose,
+    doctor,
     expire,
     jobs,
     look,
@@ -29,7 +29,7 @@ from neve.cli import (
 from neve.cli.context import EXIT_ERROR, LOGGING
 from neve.cli.output import Format, Output
 from neve.model.errors import InputError
-from neve.telemetry import LogFormat, LogSettings
+from neve.model.logs import LogFormat, LogSettings
 
 #: What typer raises for options and arguments that it cannot take; it has no public name.
 UsageError: Any = typer.BadParameter.__base__
@@ -119,7 +119,7 @@ app.command("stats")(upkeep.stats)
 app.command("maintain")(maintain.maintain)
 app.add_typer(policy.policy_app, name="policy")
 app.command("demo")(demo.demo)
-app.command("doctor")(diagnose.doctor)
+app.command("doctor")(doctor.doctor)
 
 
 def run() -> None:

@@ -25,7 +25,6 @@ from neve.cli.render import table_of
 from neve.documents import to_document
 from neve.model.errors import InputError, NeveError
 from neve.model.maintenance import TableReport
-from neve.service.maintain_tables import FleetRequest, maintain_tables
 from neve.settings import load_settings
 
 
@@ -69,16 +68,11 @@ def maintain(
                 settings.trino, patterns or [], dry_run=dry_run, printer=printer
             )
         sys.exit(EXIT_OK if good else EXIT_ERROR)
-    with application(printer, config) as app:
-        found = matching_tables(app, patterns or ["*"])
-        request = FleetRequest(
-            dry_run=dry_run,
-            apply=apply,
-            only_due=due,
-            any_time=now,
-            parallel_tables=app.settings.maintain.parallel_tables,
+    with application(printer, config) as neve:
+        found = matching_tables(neve, patterns or ["*"])
+        reports = neve.maintain(
+            found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
         )
-        reports = maintain_tables(app.maintenance, found.tables, request)
     printer.result(_document(reports, found.problems), lambda: _render(reports))
     is_good = all(report.is_good for report in reports)
     exit_after(printer, list(found.problems.values()), EXIT_OK if is_good else EXIT_ERROR)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from neve.app import App
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -22,9 +21,11 @@ from neve.cli.render_orphans import render_quarantine, render_report
 from neve.documents import to_document
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
-from neve.model.orphans import OrphanRules, check_orphan_age
+from neve.model.job import Trigger
+from neve.model.operation import Operation
+from neve.model.orphans import check_orphan_age
 from neve.model.table import TableRef
-from neve.service.orphans import change_orphans, find_orphans, quarantined, restore_orphans
+from neve.neve import Neve
 
 
 def orphans(
@@ -56,18 +57,18 @@ def orphans(
     Without an option, nothing is changed.
     """
     printer = Output(output)
-    with application(printer, config) as app:
+    with application(printer, config) as neve:
         _check(quarantine, purge, restore, show, paths or [])
-        ref = app.catalogs.parse(table)
-        rules = _rules(app, ref, older_than, max_orphan_ratio)
+        ref = neve.table(table)
+        overrides = _overrides(older_than, max_orphan_ratio)
         if show:
-            _show(app, printer, ref)
+            _show(neve, printer, ref)
         elif restore:
-            _restore(app, printer, ref, paths or [])
+            _restore(neve, printer, ref, paths or [])
         elif quarantine or purge:
-            code = _change(app, printer, ref, rules, quarantine, purge)
+            code = _change(neve, printer, ref, overrides, quarantine, purge)
         else:
-            report = find_orphans(app.maintenance, ref, rules)
+            report = neve.orphans(ref, overrides)
             printer.result(to_document(report), lambda: render_report(report))
     if quarantine or purge:
         sys.exit(code)
@@ -83,34 +84,42 @@ def _check(quarantine: bool, purge: bool, restore: bool, show: bool, paths: list
         raise InputError("Paths are for --restore only.", next_step="Leave them out.")
 
 
-def _rules(
-    app: App, ref: TableRef, older_than: str | None, max_orphan_ratio: float | None
-) -> OrphanRules:
+def _overrides(older_than: str | None, max_orphan_ratio: float | None) -> dict[str, object]:
     overrides: dict[str, object] = {}
     if older_than is not None:
         check_orphan_age(parse_duration(older_than))
         overrides["remove_orphan_files.older_than"] = older_than
     if max_orphan_ratio is not None:
         overrides["guards.max_orphan_ratio"] = max_orphan_ratio
-    return app.maintenance.effective(ref, overrides).remove_orphan_files
+    return overrides
 
 
-def _show(app: App, printer: Output, ref: TableRef) -> None:
-    entries = quarantined(app.maintenance, ref)
+def _show(neve: Neve, printer: Output, ref: TableRef) -> None:
+    entries = neve.quarantine(ref)
     printer.result(to_document(entries), lambda: render_quarantine(entries))
 
 
-def _restore(app: App, printer: Output, ref: TableRef, paths: list[str]) -> None:
-    entries = restore_orphans(app.maintenance, ref, paths)
+def _restore(neve: Neve, printer: Output, ref: TableRef, paths: list[str]) -> None:
+    entries = neve.restore(ref, paths)
     printer.result(
         to_document(entries), f"{len(entries)} files were taken off the list; they stay."
     )
 
 
 def _change(
-    app: App, printer: Output, ref: TableRef, rules: OrphanRules, quarantine: bool, purge: bool
+    neve: Neve,
+    printer: Output,
+    ref: TableRef,
+    overrides: dict[str, object],
+    quarantine: bool,
+    purge: bool,
 ) -> int:
-    swept = change_orphans(app.maintenance, ref, rules, quarantine=quarantine, purge=purge)
-    outcome = swept.outcome
+    outcome = neve.run(
+        ref,
+        Operation.REMOVE_ORPHAN_FILES,
+        overrides=overrides,
+        arguments={"quarantine": quarantine, "purge": purge},
+        trigger=Trigger.CLI,
+    )
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
     return EXIT_OK if outcome.status.is_good else EXIT_ERROR

@@ -12,7 +12,7 @@ from neve.model.facts import TableFacts
 from neve.model.health import Health, Tier
 from neve.model.job import Job
 from neve.model.outcome import Outcome
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan
 from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
@@ -134,7 +134,7 @@ def _render_partitions(health: Health) -> RenderableType:
     return Group(table, f"… and {left} more partitions") if left > 0 else table
 
 
-def render_plan(plan: Plan) -> RenderableType:
+def render_plan(plan: CompactionPlan) -> RenderableType:
     head = f"[bold]{escape(str(plan.table))}[/]  {escape(plan.reason)}"
     if plan.is_empty:
         return head

@@ -11,9 +11,10 @@ from rich.markup import escape
 
 from neve.cli.render import MAX_ROWS, table_of
 from neve.model.durations import format_duration
-from neve.model.expiry import Consumer, ExpireSnapshots, FileKind
+from neve.model.expiry import Consumer, FileKind
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
 from neve.model.sizes import format_size
+from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 
 NOTHING = "–"

@@ -11,13 +11,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from neve.cli.render import table_of
-from neve.model.policies import EffectivePolicy, Setting
-from neve.policy.effective import DEFAULT, show_value
-from neve.policy.importing import ImportedPolicies
-from neve.policy.keys import ENABLED, KEYS
+from neve.model.policies import EffectivePolicy
+from neve.neve import ImportedPolicies
 
 
-def render_effective(policy: EffectivePolicy, timing: Mapping[str, Any]) -> RenderableType:
+def render_effective(
+    policy: EffectivePolicy, shown: Sequence[tuple[str, str, str]], timing: Mapping[str, Any]
+) -> RenderableType:
     state = "[green]maintained[/]" if policy.is_enabled else "[yellow]left alone[/]"
     parts: list[RenderableType] = [f"[bold]{escape(str(policy.table))}[/]  {state}"]
     if policy.matches:
@@ -28,23 +28,8 @@ def render_effective(policy: EffectivePolicy, timing: Mapping[str, Any]) -> Rend
         parts.append(table_of(("policy", "priority", "matches", "because"), rows))
     else:
         parts.append("No policies are configured.")
-    settings = [
-        (setting.key, show_value(setting), setting.source)
-        for setting in policy.settings
-        if _is_interesting(policy, setting)
-    ]
-    parts.append(table_of(("key", "value", "comes from"), settings))
+    parts.append(table_of(("key", "value", "comes from"), shown))
     return Group(*parts, _when(policy, timing))
-
-
-def _is_interesting(policy: EffectivePolicy, setting: Setting) -> bool:
-    """What somebody set, and the defaults of what will be run."""
-    if setting.source != DEFAULT:
-        return True
-    operation = KEYS[setting.key].operation
-    if setting.key.endswith(f".{ENABLED}") or operation is None:
-        return setting.value is not None
-    return setting.value is not None and policy.enables(operation)
 
 
 def _when(policy: EffectivePolicy, timing: Mapping[str, Any]) -> str:

@@ -8,12 +8,12 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from neve.cli.render import table_of
-from neve.model.operation import OperationPlan
 from neve.model.outcome import Outcome
+from neve.model.plan import Plan
 from neve.model.sizes import format_size
 
 
-def render_operation_plan(plan: OperationPlan[Any]) -> RenderableType:
+def render_operation_plan(plan: Plan[Any]) -> RenderableType:
     verb = "nothing to do" if plan.is_empty else "would run"
     head = f"[bold]{escape(str(plan.table))}[/]  {plan.operation}: {verb}."
     return f"{head} [dim]{escape(plan.reason)}[/]"

@@ -33,9 +33,8 @@ def snapshots(
 ) -> None:
     """List snapshots, newest first, and the branches and tags that point to them."""
     printer = Output(output)
-    with application(printer, config) as app:
-        facts = app.maintenance.surveyor.outline(app.catalogs.parse(table))
-        now = app.maintenance.clock()
+    with application(printer, config) as neve:
+        facts, now = neve.outline(table), neve.now()
     printer.result(snapshots_document(facts, now), lambda: render_snapshots(facts, now))
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from neve.app import App
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -20,11 +19,11 @@ from neve.cli.context import (
 from neve.cli.output import Format, Output
 from neve.cli.render_upkeep import render_operation_outcome, render_operation_plan
 from neve.documents import to_document
-from neve.model.operation import Operation, OperationPlan
+from neve.model.job import Trigger
+from neve.model.operation import Operation
 from neve.model.outcome import Outcome
-from neve.model.table import TableRef
-from neve.service.operate import TableOperation, plan_operation, run_operation
-from neve.service.upkeep import upkeep_of
+from neve.model.plan import Plan
+from neve.neve import Neve
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 
@@ -92,16 +91,13 @@ def _upkeep(
 ) -> None:
     """Plan or run operations on one table, one after the other."""
     printer = Output(output)
-    plans: list[OperationPlan[Any]] = []
+    plans: list[Plan[Any]] = []
     outcomes: list[Outcome] = []
-    with application(printer, config) as app:
-        ref = app.catalogs.parse(table)
-        by_name = upkeep_of(app.maintenance.effective(ref, overrides))
-        operations = [by_name[name] for name in wanted]
+    with application(printer, config) as neve:
         if dry_run:
-            plans = [plan_operation(app.maintenance, ref, item) for item in operations]
+            plans = [neve.plan(table, name, overrides=overrides) for name in wanted]
         else:
-            outcomes = _run_all(app, ref, operations)
+            outcomes = _run_all(neve, table, wanted, overrides)
     if dry_run:
         document = {"plans": [to_document(plan) for plan in plans]}
         printer.result(document, *(render_operation_plan(plan) for plan in plans))
@@ -111,11 +107,13 @@ def _upkeep(
     sys.exit(EXIT_OK if all(outcome.status.is_good for outcome in outcomes) else EXIT_ERROR)
 
 
-def _run_all(app: App, table: TableRef, operations: Sequence[TableOperation]) -> list[Outcome]:
+def _run_all(
+    neve: Neve, table: str, wanted: Sequence[Operation], overrides: Mapping[str, object] | None
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    for operation in operations:
-        outcomes.append(run_operation(app.maintenance, table, operation))
+    for operation in wanted:
+        outcomes.append(neve.run(table, operation, overrides=overrides, trigger=Trigger.CLI))
         if not outcomes[-1].status.is_good:
-            # A table in problem is looked at before anything more is done to it.
+            # A table with a problem is looked at before anything more is done to it.
             break
     return outcomes

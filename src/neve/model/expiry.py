@@ -124,26 +124,3 @@ class DroppedRef:
     kind: str
     snapshot_id: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpireSnapshots:
-    """What one expiry does, and what is lost by it."""
-
-    #: Oldest first.
-    expired: tuple[ExpiredSnapshot, ...]
-    #: Those that are older than the retention and stay.
-    kept: tuple[KeptSnapshot, ...]
-    tags: tuple[TagToSet, ...]
-    dropped_refs: tuple[DroppedRef, ...]
-    time_travel: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    freed: tuple[FreedFile, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.expired or self.tags or self.dropped_refs)
-
-    @property
-    def freed_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.freed)

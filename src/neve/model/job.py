@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.errors import NeveError
 from neve.model.table import TableRef
 
 
@@ -32,6 +33,7 @@ class Trigger(StrEnum):
     """What made a job: a person, a schedule, an event or another program."""
 
     CLI = "cli"
+    PYTHON = "python"
     MAINTAIN = "maintain"
     API = "api"
     SCHEDULE = "schedule"
@@ -87,6 +89,18 @@ class Job:
     priority: int = 0
     cancel_requested: bool = False
 
+    @property
+    def request(self) -> JobRequest:
+        """What was asked for, as far as running it needs to know."""
+        return JobRequest(
+            self.table,
+            self.operation,
+            self.arguments,
+            self.requested_by,
+            self.trigger,
+            self.priority,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
@@ -94,3 +108,15 @@ class ScheduleState:
 
     table: TableRef
     last_run: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job as it stands now."""
+
+    job: Job
+    is_running: bool
+    #: Why it could not be settled, where it was left without an end.
+    problem: NeveError | None = None
+    #: Whether only an engine could settle it.
+    needs_engine: bool = False

@@ -1,4 +1,4 @@
-"""What came of maintaining a table: a report for each operation, whether or not it ran."""
+"""Maintaining tables: what was asked for, and a report for each operation, run or not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from enum import StrEnum
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainRequest:
+    """What was asked for all tables together."""
+
+    dry_run: bool = False
+    #: Expire and sweep also where no policy says whether to.
+    apply: bool = False
+    #: Only tables whose schedule has come.
+    only_due: bool = False
+    #: Also outside of the policies' windows.
+    any_time: bool = False
+    parallel_tables: int = 4
 
 
 class ReportStatus(StrEnum):

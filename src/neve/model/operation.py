@@ -1,14 +1,8 @@
-"""The operations that maintain a table, and what one of them intends to do."""
+"""The operations that maintain a table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
-
-from neve.model.facts import TableFacts
-from neve.model.table import TableRef
 
 
 class Operation(StrEnum):
@@ -22,29 +16,3 @@ class Operation(StrEnum):
     COMPUTE_PARTITION_STATS = "compute_partition_stats"
     EXPIRE_SNAPSHOTS = "expire_snapshots"
     REMOVE_ORPHAN_FILES = "remove_orphan_files"
-
-
-Step = TypeVar("Step")
-
-
-@dataclass(frozen=True, slots=True)
-class OperationPlan(Generic[Step]):
-    """One operation on one table: what it would do, or why there is nothing to do."""
-
-    operation: Operation
-    table: TableRef
-    table_uuid: str
-    snapshot_id: int | None
-    created_at: datetime
-    #: What to do; None where there is nothing.
-    step: Step | None
-    #: What it does and why, or why it does nothing.
-    reason: str
-
-    @property
-    def is_empty(self) -> bool:
-        return self.step is None
-
-    def is_of(self, facts: TableFacts) -> bool:
-        """Whether the table is still where the plan was made; refs may have come and gone."""
-        return (self.table_uuid, self.snapshot_id) == (facts.table_uuid, facts.snapshot_id)

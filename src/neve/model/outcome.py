@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.groups import Cost
 from neve.model.job import JobState
-from neve.model.plan import Cost
 from neve.model.table import TableRef
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import time
+from datetime import datetime, time
 from typing import TypeAlias
 
 from neve.model.expiry import ExpiryRules
@@ -185,3 +185,15 @@ class EffectivePolicy:
     def setting(self, key: str) -> Setting:
         """The value of a key and where it comes from."""
         return next(setting for setting in self.settings if setting.key == key)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When a table's turn came, and when it comes."""
+
+    last_run: datetime | None
+    #: False without a schedule: its turn comes when somebody asks.
+    is_due: bool
+    in_window: bool
+    #: None without a schedule.
+    next_run: datetime | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from neve.model.plan import JsonValue
+from neve.model.groups import JsonValue
 
 
 @dataclass(frozen=True, slots=True)

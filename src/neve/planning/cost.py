@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from neve.model.plan import Cost, Interval
+from neve.model.groups import Cost, Interval
 from neve.model.policy import Engine
 
 #: A reader fetches a large file in ranges of about this size, a writer in parts of this size.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from neve.model.plan import JsonValue, PartitionValue
+from neve.model.groups import JsonValue, PartitionValue
 from neve.model.predicate import And, Comparison, In, IsNull, Literal, Not, Or, Predicate
 
 #: An expression is a JSON object, or the constant true.

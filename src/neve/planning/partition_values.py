@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from neve.model.facts import EPOCH, PartitionField, PartitionKey, TableFacts
-from neve.model.plan import JsonValue, PartitionValue
+from neve.model.groups import JsonValue, PartitionValue
 
 SECONDS_PER_DAY = 86_400
 #: The calendar repeats itself.

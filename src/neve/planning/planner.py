@@ -1,4 +1,4 @@
-"""Plan: an assessed table and a request go in, an immutable plan comes out."""
+"""CompactionPlan: an assessed table and a request go in, an immutable plan comes out."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from datetime import datetime
 
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
-from neve.model.plan import (
-    FileGroup,
-    NothingToDo,
-    Plan,
-    PlannedFile,
-    Reason,
-    RewriteDataFiles,
-    layout_name,
-)
+from neve.model.groups import FileGroup, PlannedFile, layout_name
+from neve.model.plan import CompactionPlan, NothingToDo, Reason
 from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.steps import RewriteDataFiles
 from neve.planning.cost import CostModel, Rates, estimate, total
 from neve.planning.expressions import combine, from_json, from_partitions, to_json
 from neve.planning.health import Assessment
@@ -57,7 +51,7 @@ def make_plan(
     cost_model: CostModel,
     rates: Rates,
     now: datetime,
-) -> Plan:
+) -> CompactionPlan:
     """Decide what to do, what it costs, and why the rest is left alone."""
     sort_columns = _sort_columns(facts, request)
     target = _effective_target(policy, rates)
@@ -82,7 +76,7 @@ def make_plan(
     groups, over_budget = _within_budget(groups, request.max_cost_usd)
     steps = tuple(_steps(groups, policy, target, sort_columns, facts))
     planned = [group for _, group in groups]
-    return Plan(
+    return CompactionPlan(
         plan_id=_plan_id(facts, now, planned),
         table=facts.table,
         table_uuid=facts.table_uuid,

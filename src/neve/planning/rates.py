@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+from neve.model.groups import Interval
 from neve.model.outcome import Outcome, Status
-from neve.model.plan import Interval
 from neve.model.table import TableRef
 from neve.planning.cost import Rates
 

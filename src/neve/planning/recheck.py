@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 
 from neve.model.errors import PlanFileError, PlanStale
 from neve.model.facts import DataFileFacts, TableFacts
-from neve.model.plan import Cost, FileGroup, Plan, PlannedFile, RewriteDataFiles
+from neve.model.groups import Cost, FileGroup, PlannedFile
+from neve.model.plan import CompactionPlan
 from neve.model.policy import MB, CompactionPolicy, Engine
+from neve.model.steps import RewriteDataFiles
 from neve.planning.deletes import DeleteIndex
 from neve.planning.partition_values import partition_values
 from neve.planning.planner import filter_of
@@ -36,11 +38,11 @@ MAX_ESTIMATE = 1e300
 class Rechecked:
     """The plan as the table allows it now, and the groups that writers have changed since."""
 
-    plan: Plan
+    plan: CompactionPlan
     stale: tuple[tuple[FileGroup, str], ...] = ()
 
 
-def recheck(plan: Plan, facts: TableFacts) -> Rechecked:
+def recheck(plan: CompactionPlan, facts: TableFacts) -> Rechecked:
     """Build the plan again from the table; raises where it is not one that Neve would make."""
     _same_table(plan, facts)
     _sane_figures(plan)
@@ -64,7 +66,7 @@ def recheck(plan: Plan, facts: TableFacts) -> Rechecked:
     return Rechecked(replace(plan, snapshot_id=facts.snapshot_id, steps=tuple(steps)), tuple(stale))
 
 
-def _same_table(plan: Plan, facts: TableFacts) -> None:
+def _same_table(plan: CompactionPlan, facts: TableFacts) -> None:
     if facts.table_uuid != plan.table_uuid:
         raise PlanStale(
             f"The plan was made for another table: {plan.table} was dropped and made again since.",
@@ -96,7 +98,7 @@ def _change(
 
 
 def _rebuilt(
-    plan: Plan,
+    plan: CompactionPlan,
     facts: TableFacts,
     step: RewriteDataFiles,
     group: FileGroup,
@@ -132,7 +134,7 @@ def _rebuilt(
 
 
 def _route(
-    plan: Plan,
+    plan: CompactionPlan,
     facts: TableFacts,
     step: RewriteDataFiles,
     files: list[DataFileFacts],
@@ -158,7 +160,7 @@ def _step(facts: TableFacts, step: RewriteDataFiles, groups: list[FileGroup]) ->
     )
 
 
-def _no_file_twice(plan: Plan) -> None:
+def _no_file_twice(plan: CompactionPlan) -> None:
     seen: set[str] = set()
     for group in plan.groups:
         for path in paths_of(group):
@@ -170,7 +172,7 @@ def _no_file_twice(plan: Plan) -> None:
         raise _not_ours("two of its groups have the same number")
 
 
-def _sane_figures(plan: Plan) -> None:
+def _sane_figures(plan: CompactionPlan) -> None:
     if not PLAN_ID.fullmatch(plan.plan_id):
         raise _not_ours("its id is none")
     _within("target_file_size_bytes", plan.target_file_size_bytes, 1, MAX_BYTES)
@@ -187,7 +189,7 @@ def _figures(cost: Cost) -> Iterator[float]:
         yield from (interval.low, interval.expected, interval.high)
 
 
-def _sane_step(plan: Plan, step: RewriteDataFiles, facts: TableFacts) -> None:
+def _sane_step(plan: CompactionPlan, step: RewriteDataFiles, facts: TableFacts) -> None:
     if step.operation != "rewrite_data_files" or step.engine is Engine.AUTO or not step.groups:
         raise _not_ours("one of its steps is none")
     _within("target_file_size_bytes", step.target_file_size_bytes, 1, MAX_BYTES)

@@ -7,11 +7,10 @@ twice as its first occurrence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from neve.model.errors import InputError
-from neve.model.policies import EffectivePolicy, Window
+from neve.model.policies import EffectivePolicy, Timing, Window
 
 MINUTE = timedelta(minutes=1)
 #: A window opens within a week, and one opening may fall into a gap of the clock.
@@ -45,18 +44,6 @@ def next_fire(schedule: str, timezone: str, after: datetime) -> datetime:
         ) from error
     except StopIteration:
         raise InputError(f"The schedule {schedule!r} never comes.") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """When a table's turn came, and when it comes."""
-
-    last_run: datetime | None
-    #: False without a schedule: its turn comes when somebody asks.
-    is_due: bool
-    in_window: bool
-    #: None without a schedule.
-    next_run: datetime | None
 
 
 def due(policy: EffectivePolicy, last_run: datetime | None, now: datetime) -> Timing:

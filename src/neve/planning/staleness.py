@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from neve.model.facts import TableFacts
-from neve.model.plan import FileGroup
+from neve.model.groups import FileGroup
 from neve.planning.deletes import DeleteIndex
 
 

@@ -31,6 +31,7 @@ from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.policy.keys import (
+    ENABLED,
     KEYS,
     MIN_SIZE_BYTES,
     MIN_SIZE_RATIO,
@@ -104,6 +105,24 @@ def plan_request(policy: EffectivePolicy) -> PlanRequest:
     return PlanRequest(
         arguments.strategy, arguments.sort_columns, policy.budget.max_cost_usd, arguments.engine
     )
+
+
+def shown_settings(policy: EffectivePolicy) -> list[tuple[str, str, str]]:
+    """Key, value and source of what somebody set, and of the defaults of what will be run."""
+    return [
+        (setting.key, show_value(setting), setting.source)
+        for setting in policy.settings
+        if _is_interesting(policy, setting)
+    ]
+
+
+def _is_interesting(policy: EffectivePolicy, setting: Setting) -> bool:
+    if setting.source != DEFAULT:
+        return True
+    operation = KEYS[setting.key].operation
+    if setting.key.endswith(f".{ENABLED}") or operation is None:
+        return setting.value is not None
+    return setting.value is not None and policy.enables(operation)
 
 
 def show_value(setting: Setting) -> str:

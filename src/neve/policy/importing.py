@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from neve.model.durations import format_duration
 from neve.model.errors import InputError
+from neve.planning.yaml_documents import BadDocument, parse_json, parse_yaml, read_bounded
 from neve.policy.amoro import PREFIXES, values_of_properties
 from neve.policy.documents import policy_document, read_policies
 from neve.policy.keys import KEYS, read_value
@@ -82,3 +84,25 @@ def _written(key: str, raw: object) -> Any:
     if KEYS[key].field.endswith("_seconds") and not key.endswith("_seconds"):
         return format_duration(int(str(value)))
     return value
+
+
+def read_document(file: Path) -> object:
+    """What a file holds: JSON, YAML, or lines of properties."""
+    try:
+        text = read_bounded(file)
+    except BadDocument as error:
+        raise InputError(f"The file {file} {error}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The file {file} cannot be read: {error}.") from error
+    lines = [line.strip().rstrip(",") for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if lines and all("=" in line for line in lines):
+        pairs = (line.partition("=") for line in lines)
+        return {name.strip(" '\""): value.strip(" '\"") for name, _, value in pairs}
+    try:
+        return parse_json(text) if text.lstrip()[:1] in ("{", "[") else parse_yaml(text)
+    except BadDocument as error:
+        raise InputError(
+            f"The file {file} is neither JSON, YAML nor properties: it {error}.",
+            next_step="Check quotes, commas and indentation.",
+        ) from error

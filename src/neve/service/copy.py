@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from neve.model.errors import ExecutionError, JobRefused, ProofFailed
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY
-from neve.model.plan import FileGroup
+from neve.model.groups import FileGroup
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,

@@ -1,127 +1,237 @@
-"""The whole product: survey, assess, plan, execute, record."""
+"""Maintain many tables: every operation in its order, every failure where it belongs.
+
+One operation's failure is recorded and the next one runs; one table's failure leaves the others
+alone. What there is nothing to do for is not claimed and not run: planning reads metadata only.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from datetime import datetime
 
-from neve.model.errors import PlanStale
-from neve.model.events import JobEvent
+from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
-from neve.model.health import Health
-from neve.model.outcome import Outcome
-from neve.model.plan import Plan
+from neve.model.job import JobRequest, Trigger
+from neve.model.maintenance import MaintainRequest, OperationReport, ReportStatus, TableReport
+from neve.model.operation import Operation
+from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
-from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.cost import CostModel
-from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.rates import learn_rates
-from neve.service.apply import apply_plan
-from neve.service.lease import StopSignal
-from neve.service.policies import Policies
-from neve.service.ports import (
-    Clock,
-    Engine,
-    JobStore,
-    MaintenanceLog,
-    MetadataWriter,
-    Reporter,
-    Surveyor,
-)
+from neve.planning.schedule import due, in_window
+from neve.service.operations.handler import PlannedHandler
+from neve.service.operations.registry import PLANNED
+from neve.service.policies import DELETING
+from neve.service.recover import settle_unfinished
+from neve.service.run_job import run
+from neve.service.services import Services
 
-#: Times that a compaction is planned in all, where writers take every file of it.
-MAX_ATTEMPTS = 3
+#: After these the table may be another one than was surveyed.
+CHANGES = frozenset({ReportStatus.SUCCEEDED, ReportStatus.FAILED, ReportStatus.UNKNOWN})
 
 
-@dataclass(frozen=True)
-class Maintenance:
-    """What Neve does, over the ports that it is given."""
+def maintain_tables(
+    services: Services, tables: Sequence[TableRef], request: MaintainRequest
+) -> list[TableReport]:
+    """Maintain the tables, some of them at the same time, and write one log for all."""
+    quiet = replace(services, reporter=_Quiet())
+    reports: dict[TableRef, TableReport] = {}
+    services.reporter(f"Maintaining {len(tables)} tables …")
+    with ThreadPoolExecutor(request.parallel_tables, "neve-table") as pool:
+        futures = {pool.submit(_maintain_table, quiet, t, request): t for t in tables}
+        for done, future in enumerate(as_completed(futures), 1):
+            reports[futures[future]] = _result(future, futures[future])
+            services.reporter.progress(done, len(tables))
+    ordered = [reports[table] for table in tables]
+    if request.dry_run:
+        return ordered
+    services.store.record_run([report.table for report in ordered if report.operations])
+    return _log(services, ordered)
 
-    surveyor: Surveyor
-    metadata: MetadataWriter
-    make_engine: Callable[[], Engine]
-    store: JobStore
-    log: MaintenanceLog
-    clock: Clock
-    reporter: Reporter
-    cost_model: CostModel
-    lease_seconds: float
-    policies: Policies = field(default_factory=Policies)
-    sleep: Callable[[float], None] = time.sleep
-    #: Where events of jobs go; nowhere by default.
-    events: Callable[[JobEvent], None] = lambda event: None
-    stop: StopSignal = field(default_factory=StopSignal)
 
-    @property
-    def engine(self) -> Engine:
-        """Made when something is to be changed: looking needs no engine."""
-        return self.make_engine()
+def _result(future: Future[TableReport], table: TableRef) -> TableReport:
+    """The table's report; a defect that one table brings to light must not end all others."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if not isinstance(error, Exception):
+        raise error
+    return TableReport(
+        table,
+        (),
+        problem=f"This is a defect of Neve: {type(error).__name__}: {error}",
+        next_step="Please report it with the table's metadata; other tables are not affected.",
+    )
 
-    def with_reporter(self, reporter: Reporter) -> Maintenance:
-        return replace(self, reporter=reporter)
 
-    def health(self, table: TableRef) -> Health:
-        facts = self.surveyor.survey(table)
-        return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
+def _maintain_table(services: Services, table: TableRef, request: MaintainRequest) -> TableReport:
+    if services.stop.is_asked:
+        return TableReport(table, (), skipped="The run was stopped before its turn.")
+    try:
+        facts = services.surveyor.survey(table)
+        policy = services.policies.effective(facts, apply=request.apply)
+        if skipped := _not_now(services, policy, request):
+            return TableReport(table, (), skipped=skipped)
+        if not request.dry_run:
+            # Where there is nothing to do, no operation looks after lost jobs.
+            settle_unfinished(services, facts)
+    except NeveError as error:
+        # Its own problem: a catalog, metadata or a policy that cannot be read.
+        return TableReport(table, (), problem=error.message, next_step=error.next_step)
+    started = time.monotonic()
+    reports = []
+    for handler in PLANNED:
+        report = _one(services, facts, policy, handler, request, started)
+        reports.append(_with_failure(services, facts, report))
+        if report.status in CHANGES:
+            try:
+                facts = services.surveyor.survey(table)
+            except NeveError as error:
+                problem = error.message
+                return TableReport(
+                    table, tuple(reports), problem=problem, next_step=error.next_step
+                )
+    return TableReport(table, tuple(reports))
 
-    def effective(
-        self, table: TableRef, overrides: Mapping[str, object] | None = None
-    ) -> EffectivePolicy:
-        """The table's policy, with what the caller said as its strongest layer."""
-        return self.policies.effective(self.surveyor.outline(table), overrides)
 
-    def plan(
-        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: CompactionPolicy
-    ) -> Plan:
-        return self.plan_from(self.surveyor.survey(table, where=where), request, policy)
-
-    def plan_from(self, facts: TableFacts, request: PlanRequest, policy: CompactionPolicy) -> Plan:
-        """The plan for a table that was surveyed already."""
-        now = self.clock()
-        assessment = assess(facts, policy, now)
-        rates = learn_rates(self.store.outcomes(), facts.table)
-        return make_plan(
-            facts, assessment, policy, request, cost_model=self.cost_model, rates=rates, now=now
+def _one(
+    services: Services,
+    facts: TableFacts,
+    policy: EffectivePolicy,
+    handler: PlannedHandler,
+    request: MaintainRequest,
+    started: float,
+) -> OperationReport:
+    operation = handler.operation
+    if not policy.enables(operation):
+        return _not_enabled(policy, operation)
+    if _is_over(policy, started):
+        return OperationReport(operation, ReportStatus.SKIPPED, "The time budget is used up.")
+    try:
+        return _planned_or_run(services, facts, policy, handler, dry_run=request.dry_run)
+    except NeveError as error:
+        return OperationReport(
+            operation, ReportStatus.FAILED, error.message, next_step=error.next_step
         )
 
-    def apply(self, plan: Plan, *, log: bool = True) -> Outcome:
-        """Run exactly this plan, or refuse it."""
-        # How long a run can be undone is for the deployment to say, and not for a file.
-        told = self.effective(plan.table).compaction.undo_window_seconds
-        window = max(plan.undo_window_seconds, told)
-        return apply_plan(self, replace(plan, undo_window_seconds=window), log=log)
 
-    def compact(
-        self,
-        table: TableRef,
-        request: PlanRequest,
-        *,
-        where: str | None,
-        policy: CompactionPolicy,
-        planned: Plan | None = None,
-        log: bool = True,
-    ) -> Outcome:
-        """Plan and run; what writers take meanwhile is planned again at once.
+def _planned_or_run(
+    services: Services,
+    facts: TableFacts,
+    policy: EffectivePolicy,
+    handler: PlannedHandler,
+    *,
+    dry_run: bool,
+) -> OperationReport:
+    started_at, operation = services.clock(), handler.operation
+    plan = handler.plan(services, facts, policy)
+    if plan.is_empty:
+        outcome = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
+        return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
+    if dry_run:
+        return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
+    request = JobRequest(facts.table, handler.name, trigger=Trigger.MAINTAIN)
+    outcome = run(services, request, planned=plan, log=False)
+    return OperationReport(
+        operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
+    )
 
-        A plan that was made already is run as far as it still holds.
-        """
 
-        def plan() -> Plan:
-            return self.plan(table, request, where=where, policy=policy)
+def _not_now(services: Services, policy: EffectivePolicy, request: MaintainRequest) -> str | None:
+    now = services.clock()
+    if not policy.is_enabled:
+        source = policy.setting("enabled").source
+        return f"Maintenance of this table is turned off ({source})."
+    if not request.any_time and not in_window(policy.window, now):
+        return "The policy's window is closed now; --now goes on all the same."
+    if request.only_due:
+        state = services.store.schedule_state(policy.table)
+        timing = due(policy, state.last_run if state else None, now)
+        if not timing.is_due:
+            return "Its schedule has not come yet." if policy.schedule else "It has no schedule."
+    return None
 
-        def replan(facts: TableFacts) -> Plan:
-            return self.plan_from(facts, request, policy)
 
-        made = planned or plan()
-        # The first look is cheap. What an engine that starts takes is not taken off the plan.
-        if not made.is_empty and self.engine.warm_up() and planned is None:
-            made = plan()
-        for _ in range(MAX_ATTEMPTS - 1):
-            try:
-                return apply_plan(self, made, replan=replan, log=log)
-            except PlanStale:
-                made = plan()
-        return apply_plan(self, made, replan=replan, log=log)
+def _is_over(policy: EffectivePolicy, started: float) -> bool:
+    limit = policy.budget.max_seconds
+    return limit is not None and time.monotonic() - started >= limit
+
+
+def _not_enabled(policy: EffectivePolicy, operation: Operation) -> OperationReport:
+    source = policy.setting(f"{operation}.enabled").source
+    reason = f"It is not enabled ({source})."
+    if operation in DELETING and source == "default":
+        reason = "It removes files for good, so it runs where a policy enables it, or with --apply."
+    return OperationReport(operation, ReportStatus.SKIPPED, reason)
+
+
+def _with_failure(
+    services: Services, facts: TableFacts, report: OperationReport
+) -> OperationReport:
+    """A failure that came without an outcome gets one, so that the log shows it, too."""
+    if report.status is not ReportStatus.FAILED or report.outcome is not None:
+        return report
+    now = services.clock()
+    outcome = _still(services, facts, report.operation, Status.FAILED, report.reason, now)
+    return replace(report, outcome=outcome)
+
+
+def _still(
+    services: Services,
+    facts: TableFacts,
+    operation: Operation,
+    status: Status,
+    reason: str,
+    started_at: datetime,
+) -> Outcome:
+    files, snapshots = len(facts.data_files), len(facts.snapshots)
+    return Outcome(
+        job_id=str(uuid.uuid4()),
+        table=facts.table,
+        operation=str(operation),
+        status=status,
+        reason=reason,
+        started_at=started_at,
+        finished_at=services.clock(),
+        stats=CompactionStats(
+            files_before=files,
+            files_after=files,
+            bytes_before=facts.total_bytes,
+            bytes_after=facts.total_bytes,
+        ),
+        snapshot_before=facts.snapshot_id,
+        snapshot_after=facts.snapshot_id,
+        snapshots_before=snapshots,
+        snapshots_after=snapshots,
+    )
+
+
+def _log(services: Services, reports: list[TableReport]) -> list[TableReport]:
+    """One commit for each log table; problem with the log is said, not raised."""
+    services.reporter("Writing the maintenance log …")
+    outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]
+    problems: dict[tuple[str, tuple[str, ...]], str] = {}
+    places = dict.fromkeys((o.table.catalog, o.table.namespace) for o in outcomes)
+    for place in places:
+        members = [o for o in outcomes if (o.table.catalog, o.table.namespace) == place]
+        try:
+            services.log.write(members)
+        except NeveError as error:
+            problems[place] = error.message
+    return [
+        replace(report, log_problem=problems.get((report.table.catalog, report.table.namespace)))
+        for report in reports
+    ]
+
+
+class _Quiet:
+    """Many tables at once would talk over each other."""
+
+    def __call__(self, message: str) -> None:
+        pass
+
+    def progress(self, done: int, total: int) -> None:
+        pass

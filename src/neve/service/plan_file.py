@@ -10,18 +10,18 @@ from typing import Any
 
 from neve.documents import canonical_text, from_document, to_document
 from neve.model.errors import InputError, PlanFileError
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan
 
 FORMAT_VERSION = "1.1"
 
 
-def plan_document(plans: Sequence[Plan]) -> dict[str, Any]:
+def plan_document(plans: Sequence[CompactionPlan]) -> dict[str, Any]:
     """The document of a plan file."""
     body = {"format_version": FORMAT_VERSION, "plans": [to_document(plan) for plan in plans]}
     return {**body, "digest": _digest(body)}
 
 
-def write_plan_file(path: Path, plans: Sequence[Plan]) -> None:
+def write_plan_file(path: Path, plans: Sequence[CompactionPlan]) -> None:
     text = json.dumps(plan_document(plans), indent=2)
     try:
         path.write_text(text + "\n", encoding="utf-8")
@@ -29,7 +29,7 @@ def write_plan_file(path: Path, plans: Sequence[Plan]) -> None:
         raise InputError(f"The plan cannot be written to {path}: {error.strerror}.") from error
 
 
-def read_plan_file(path: Path) -> list[Plan]:
+def read_plan_file(path: Path) -> list[CompactionPlan]:
     """The plans of a file, if it is as Neve wrote it."""
     document = _read(path)
     if document.get("format_version") != FORMAT_VERSION:
@@ -44,10 +44,18 @@ def read_plan_file(path: Path) -> list[Plan]:
             f"{path} was changed after the plan was made.",
             next_step="Plan again: a plan is applied as it was made, or not at all.",
         )
+    plans = body.get("plans")
+    if not isinstance(plans, list):
+        raise PlanFileError(f"{path} is not a plan of this version of Neve.")
+    return [plan_of_document(plan, str(path)) for plan in plans]
+
+
+def plan_of_document(document: object, source: str = "The request") -> CompactionPlan:
+    """One plan, as far as its shape goes; whether it may be run is asked from the table."""
     try:
-        return [from_document(Plan, plan) for plan in body["plans"]]
+        return from_document(CompactionPlan, document)
     except (ValueError, TypeError, KeyError) as error:
-        raise PlanFileError(f"{path} is not a plan of this version of Neve.") from error
+        raise PlanFileError(f"{source} is not a plan of this version of Neve.") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -31,7 +31,6 @@ from neve.model.orphans import (
     TableLocation,
 )
 from neve.model.outcome import Outcome
-from neve.model.plan import RewriteDataFiles
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -41,6 +40,7 @@ from neve.model.rewrite import (
     StagedFiles,
     StageOrder,
 )
+from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 
 

@@ -21,9 +21,11 @@ from neve.model.facts import (
     TARGET_SIZE_PROPERTY,
     TableFacts,
 )
+from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState
-from neve.model.plan import FileGroup, Plan, PlannedFile, RewriteDataFiles
+from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
+from neve.model.steps import RewriteDataFiles
 from neve.planning.cadence import fits_before_next, seconds_to_wait, usual_gap
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
@@ -48,7 +50,7 @@ LOOK_SECONDS = 0.1
 MAX_LOOKOUT_SECONDS = 30.0
 LOOKOUT_GAPS = 2
 
-Replan = Callable[[TableFacts], Plan]
+Replan = Callable[[TableFacts], CompactionPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Run:
     """One execution of a plan, from its claim on the table to its outcome."""
 
     services: Services
-    plan: Plan
+    plan: CompactionPlan
     job_id: str
     held: HeldLease
     before: TableFacts
@@ -112,7 +114,7 @@ def _groups(number: int) -> str:
     return f"{number} group was" if number == 1 else f"{number} groups were"
 
 
-def only_partitions_of(plan: Plan, groups: list[FileGroup]) -> Plan:
+def only_partitions_of(plan: CompactionPlan, groups: list[FileGroup]) -> CompactionPlan:
     """The plan without partitions that are none of the groups'."""
     partitions = {(group.spec_id, group.partition) for group in groups}
     steps = (
@@ -126,7 +128,7 @@ def only_partitions_of(plan: Plan, groups: list[FileGroup]) -> Plan:
 
 
 def _run_plan(
-    run: Run, plan: Plan, base: TableFacts, round_number: int
+    run: Run, plan: CompactionPlan, base: TableFacts, round_number: int
 ) -> tuple[StepFailure | None, list[FileGroup]]:
     taken: list[FileGroup] = []
     parts = deque(part for step in plan.steps for part in _parts(step, round_number))

@@ -1,73 +1,77 @@
 """The one frame of every job: claim, settle what was left behind, work, log, finish.
 
-Whoever asks, and whatever for, a change to a table goes through here. The work itself is a
-function of the job's context; nothing in it claims, finishes or logs.
+Whoever asks, and whatever for, a change to a table goes through here. What is done is for the
+operation's handler; nothing in it claims, finishes or logs.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from neve.model.errors import JobCancelled, NeveError
-from neve.model.job import JobRequest, JobState, Lease
+from neve.model.errors import JobCancelled, NeveError, StoreError
+from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
-from neve.model.table import TableRef
-from neve.service.lease import HeldLease, hold
+from neve.model.plan import Plan
+from neve.service.context import JobContext, Work
+from neve.service.lease import hold
+from neve.service.operations.registry import handler_of
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
 from neve.service.services import Services
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """What the work of a job is given."""
-
-    services: Services
-    table: TableRef
-    job_id: str
-    operation: str
-    held: HeldLease
-    started_at: datetime
-    reporter: JobReporter
-
-    def check(self) -> None:
-        """Raise where the table is another's by now, or the job is to stop."""
-        self.held.check()
-
-    def enter(self, state: JobState) -> None:
-        """Record where the job stands; needs the lease."""
-        self.held.enter(state)
-        self.reporter.tell(state, "")
+def submit(services: Services, request: JobRequest) -> Job:
+    """Queue a job for whoever claims it; refuses what could never be run."""
+    handler_of(request.operation).prepare(services, request)
+    return services.store.submit(str(uuid.uuid4()), request)
 
 
-Work = Callable[[JobContext], Outcome]
-
-
-def run_request(
-    services: Services, request: JobRequest, work: Work, *, log: bool = True
+def run(
+    services: Services, request: JobRequest, *, planned: Plan[Any] | None = None, log: bool = True
 ) -> Outcome:
-    """Submit, claim and run a job in this process, or raise TableBusy."""
-    lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
-    return run_job(services, lease, request.operation, work, log=log)
+    """Submit, claim and run a job in this process, or raise TableBusy.
 
-
-def run_job(
-    services: Services, lease: Lease, operation: str, work: Work, *, log: bool = True
-) -> Outcome:
-    """Run a job that was claimed.
-
-    With `log=False` the row of the maintenance log is left to the caller, who may write many.
+    What was planned and shown already is run as far as it still holds. With `log=False` the row of
+    the maintenance log is left to the caller, who may write many.
     """
+    handler = handler_of(request.operation)
+    made = planned or handler.prepare(services, request)
+    return run_work(services, request, partial(handler.run, planned=made), log=log)
+
+
+def run_job(services: Services, lease: Lease) -> Outcome:
+    """Run a job that was claimed from the queue: all that a worker does with one."""
+    job = services.store.job(lease.job_id)
+    if job is None:
+        raise StoreError(f"Job {lease.job_id} is not in the store any more.")
+    return _run_claimed(services, lease, job.request, handler_of(job.operation).run)
+
+
+def run_work(services: Services, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
+    """Begin a job in this process and do this work in it, or raise TableBusy."""
+    lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
+    return _run_claimed(services, lease, request, work, log=log)
+
+
+def _run_claimed(
+    services: Services, lease: Lease, request: JobRequest, work: Work, *, log: bool = True
+) -> Outcome:
     with hold(services.store, lease, services.lease_seconds, services.stop) as held:
         started_at = services.clock()
         reporter = JobReporter(
-            services.reporter, services.events, lease, operation, held, services.clock, started_at
+            services.reporter,
+            services.events,
+            lease,
+            request.operation,
+            held,
+            services.clock,
+            started_at,
         )
         told = services.with_reporter(reporter)
-        context = JobContext(told, lease.table, lease.job_id, operation, held, started_at, reporter)
+        context = JobContext(told, lease.job_id, request, held, started_at, reporter)
         try:
             settle_left_behind(told, lease.table)
             outcome = work(context)
@@ -78,7 +82,7 @@ def run_job(
             reporter.tell(JobState.FAILED, error.message)
             raise
         if log:
-            outcome = record_in_log(services, outcome)
+            outcome = _record_in_log(services, outcome)
         services.store.finish(held.lease, outcome)
         reporter.tell(outcome.status.job_state, outcome.reason)
     return outcome
@@ -105,7 +109,7 @@ def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
     )
 
 
-def record_in_log(services: Services, outcome: Outcome) -> Outcome:
+def _record_in_log(services: Services, outcome: Outcome) -> Outcome:
     """The log must not hide what happened: its failure is said, not raised."""
     try:
         services.log.write([outcome])

@@ -1,13 +1,18 @@
-"""The part of the service that the steps of a run need."""
+"""What every step of a job is given: the ports and settings of one deployment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from neve.model.events import JobEvent
+from neve.model.policies import EffectivePolicy
+from neve.model.table import TableRef
 from neve.planning.cost import CostModel
 from neve.service.lease import StopSignal
+from neve.service.policies import Policies
 from neve.service.ports import (
     Clock,
     Engine,
@@ -19,34 +24,40 @@ from neve.service.ports import (
 )
 
 
-class Services(Protocol):
-    """Ports and settings of one deployment."""
+@dataclass(frozen=True)
+class Services:
+    """Ports and settings; nothing in here knows what they are used for."""
+
+    surveyor: Surveyor
+    metadata: MetadataWriter
+    make_engine: Callable[[], Engine]
+    store: JobStore
+    log: MaintenanceLog
+    clock: Clock
+    reporter: Reporter
+    cost_model: CostModel
+    lease_seconds: float
+    policies: Policies = field(default_factory=Policies)
+    sleep: Callable[[float], None] = time.sleep
+    #: Where events of jobs go; nowhere by default.
+    events: Callable[[JobEvent], None] = lambda event: None
+    stop: StopSignal = field(default_factory=StopSignal)
 
     @property
-    def surveyor(self) -> Surveyor: ...
-    @property
-    def engine(self) -> Engine: ...
-    @property
-    def metadata(self) -> MetadataWriter: ...
-    @property
-    def store(self) -> JobStore: ...
-    @property
-    def log(self) -> MaintenanceLog: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def reporter(self) -> Reporter: ...
-    @property
-    def cost_model(self) -> CostModel: ...
-    @property
-    def lease_seconds(self) -> float: ...
-    @property
-    def sleep(self) -> Callable[[float], None]: ...
-    @property
-    def events(self) -> Callable[[JobEvent], None]: ...
-    @property
-    def stop(self) -> StopSignal: ...
+    def engine(self) -> Engine:
+        """Made when something is to be changed: looking needs no engine."""
+        return self.make_engine()
 
-    def with_reporter(self, reporter: Reporter) -> Services:
+    def with_reporter(self, reporter: Reporter) -> Self:
         """The same, telling another reporter what is going on."""
-        ...
+        return replace(self, reporter=reporter)
+
+    def effective(
+        self,
+        table: TableRef,
+        overrides: Mapping[str, object] | None = None,
+        *,
+        apply: bool = False,
+    ) -> EffectivePolicy:
+        """The table's policy, with what the caller said as its strongest layer."""
+        return self.policies.effective(self.surveyor.outline(table), overrides, apply=apply)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from neve.model.errors import ExecutionError, JobRefused, ProofFailed
 from neve.model.facts import DataFileFacts
-from neve.model.plan import FileGroup
+from neve.model.groups import FileGroup
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.planning.deletes import DeleteIndex, FileDeletes
 from neve.planning.staleness import paths_of

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
+from neve.model.groups import FileGroup
 from neve.model.job import JobState
-from neve.model.plan import FileGroup, RewriteDataFiles
+from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
 from neve.service.lease import HeldLease

@@ -15,7 +15,6 @@ from neve.model.errors import EngineDied, ExecutionError, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
-from neve.model.plan import RewriteDataFiles
 from neve.model.rewrite import (
     FileDetails,
     SpliceOrder,
@@ -24,6 +23,7 @@ from neve.model.rewrite import (
     StagedFiles,
     StageOrder,
 )
+from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors

@@ -15,8 +15,8 @@ from neve.model.facts import (
     SnapshotFacts,
     TableFacts,
 )
+from neve.model.groups import FileGroup
 from neve.model.outcome import Outcome
-from neve.model.plan import FileGroup, RewriteDataFiles
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -27,6 +27,7 @@ from neve.model.rewrite import (
     StagedFiles,
     StageOrder,
 )
+from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
 from neve.planning.maintenance_log import by_log

@@ -38,7 +38,7 @@ def rewrite_manifests(
     merged: dict[tuple[int, ManifestContent], ManifestFacts] = {}
     kept: list[ManifestFacts] = []
     for manifest in lake.facts.manifests:
-        if manifest.spec_id not in step.spec_ids:
+        if manifest.spec_id != step.spec_id:
             kept.append(manifest)
             continue
         key = (manifest.spec_id, manifest.content)

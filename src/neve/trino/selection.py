@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from neve.model.errors import CatalogError, InputError
+from neve.model.found import GLOB_CHARACTERS
 from neve.trino.cursor import Cursor, run
 from neve.trino.maintain import Errors, MaintenanceSettings
 from neve.trino.quoting import quote_identifier
 from neve.trino.sentences import error_sentence
 from neve.trino.tables import get_user_tables, get_views
 
-GLOB_CHARACTERS = "*?["
 #: Trino's own schema is in every catalog, and nothing in it is a table of anybody's.
 OWN_SCHEMA = "information_schema"
 

@@ -40,7 +40,7 @@ from neve.catalog.survey import partition_values
 from neve.documents import from_document, to_document
 from neve.model.exact import ExactFloat
 from neve.model.facts import DeleteKind
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan
 from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.deletes import DeleteIndex, dangling_deletes
@@ -161,7 +161,7 @@ def test_health_and_plan_count_special_values_apart(table, survey):
 def test_a_plan_document_keeps_special_values(table, survey):
     plan = planned(survey())
 
-    read = from_document(Plan, to_document(plan))
+    read = from_document(CompactionPlan, to_document(plan))
 
     # A NaN of unusual bits is read as the usual one; its group names its files, and is not copied.
     pairs = zip(read.groups, plan.groups, strict=True)

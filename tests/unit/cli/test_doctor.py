@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from neve import machine as doctor
 from neve.catalog.connect import Catalogs
-from neve.cli import doctor
 from neve.model.errors import EnvironmentProblem
 from neve.spark import jars, java
 from neve.spark.java import Java

@@ -70,7 +70,7 @@ def test_a_dry_run_of_manifests_starts_no_engine(run_json, run, busy, no_engine)
 
     (plan,) = document["plans"]
     assert (code, plan["operation"], plan["snapshot_id"]) == (0, "rewrite_manifests", 11)
-    assert plan["step"] == {"spec_ids": [0], "use_caching": False, "sort_by": []}
+    assert plan["steps"] == [{"spec_id": 0, "use_caching": False, "sort_by": []}]
     text = run("manifests", "db.events", "--dry-run").stdout
     assert text.startswith("lake.db.events  rewrite_manifests: would run. 11 manifests of ")
 
@@ -79,13 +79,13 @@ def test_deletes_are_two_operations(run_json, only_looking):
     document, code = run_json("deletes", "db.events", "--dry-run")
 
     assert code == 0
-    assert [(plan["operation"], plan["step"], plan["reason"]) for plan in document["plans"]] == [
+    assert [(plan["operation"], plan["steps"], plan["reason"]) for plan in document["plans"]] == [
         (
             "rewrite_position_delete_files",
-            None,
+            [],
             "No position delete file applies to the table.",
         ),
-        ("remove_dangling_deletes", None, "The table has no delete files."),
+        ("remove_dangling_deletes", [], "The table has no delete files."),
     ]
 
 
@@ -93,7 +93,7 @@ def test_stats_are_of_the_columns_that_are_asked_for(run_json, only_looking):
     document, code = run_json("stats", "db.events", "--columns", "kind, id", "--dry-run")
 
     assert code == 0
-    assert [plan["step"] for plan in document["plans"]] == [
+    assert [step for plan in document["plans"] for step in plan["steps"]] == [
         {"snapshot_id": 1, "columns": ["id", "kind"]},
         {"snapshot_id": 1},
     ]

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from neve.model.plan import PartitionValue
+from neve.model.groups import PartitionValue
 from neve.model.predicate import And, Comparison, In, IsNull, Not, Or
 from neve.planning.expressions import combine, from_partitions, from_predicate, to_json
 

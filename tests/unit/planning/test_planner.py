@@ -7,7 +7,8 @@ import pytest
 
 from neve.model.errors import InputError
 from neve.model.facts import DeleteKind
-from neve.model.plan import Interval, NothingToDo
+from neve.model.groups import Interval
+from neve.model.plan import NothingToDo
 from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from neve.model.groups import Interval
 from neve.model.outcome import CompactionStats, Outcome, Proof, Status
-from neve.model.plan import Interval
 from neve.model.policy import Engine
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel, actual_usd, estimate

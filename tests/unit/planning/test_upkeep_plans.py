@@ -94,7 +94,7 @@ def test_many_small_manifests_are_rewritten():
         table_facts(manifests=[manifest(i, 1024) for i in range(12)]), use_caching=True
     )
 
-    assert plan.step == RewriteManifests((0,), use_caching=True)
+    assert plan.steps == (RewriteManifests(0, use_caching=True),)
     assert plan.reason == "12 manifests of 12.0 KB become about 1."
 
 
@@ -102,7 +102,7 @@ def test_only_specs_with_many_manifests_are_rewritten():
     many = [manifest(i, spec_id=1) for i in range(10)]
     facts = table_facts(manifests=[*many, manifest(10)], specs={0: DAILY, 1: EVERYWHERE})
 
-    assert plan_manifests(facts).step == RewriteManifests((1,))
+    assert plan_manifests(facts).steps == (RewriteManifests(1),)
     assert plan_manifests(facts, spec_id=0).is_empty
 
 
@@ -124,7 +124,7 @@ def test_only_specs_with_many_manifests_are_rewritten():
 def test_manifests_are_left_alone_for_a_reason(manifests, reason):
     plan = plan_manifests(table_facts(manifests=manifests))
 
-    assert (plan.step, plan.reason) == (None, reason)
+    assert (plan.steps, plan.reason) == ((), reason)
 
 
 @given(
@@ -161,8 +161,8 @@ def test_deletes_of_one_file_are_merged_in_their_partition_only():
     plan = plan_positions(table_facts(files, deletes))
 
     assert plan.reason == "2 position delete files in 1 partitions become at most 1."
-    assert json.loads(plan.step.filter) == {"type": "in", "term": "day", "values": ["mon"]}
-    assert plan.step.options["min-input-files"] == "2"
+    assert json.loads(plan.steps[0].filter) == {"type": "in", "term": "day", "values": ["mon"]}
+    assert plan.steps[0].options["min-input-files"] == "2"
 
 
 def test_deletes_of_different_files_are_merged_only_by_partition():
@@ -219,7 +219,7 @@ def test_format_3_merges_nothing_but_old_delete_files():
 
     assert vectors.is_empty
     assert "one deletion vector a data file" in vectors.reason
-    assert mixed.step.options["rewrite-all"] == "true"
+    assert mixed.steps[0].options["rewrite-all"] == "true"
 
 
 keys = st.sampled_from([(0, ("mon",)), (0, ("tue",)), (1, ())])
@@ -273,7 +273,7 @@ def test_a_global_equality_delete_reaches_partitions_of_every_spec():
 
     plan = plan_remove_dangling_deletes(facts, NOW)
 
-    assert plan.step == RemoveDanglingDeletes((gone.path,))
+    assert plan.steps == (RemoveDanglingDeletes((gone.path,)),)
     assert plan.reason == "1 of 2 delete files apply to no data file."
 
 
@@ -287,7 +287,7 @@ def test_a_global_equality_delete_reaches_partitions_of_every_spec():
 def test_deletes_that_apply_are_left_alone(deletes, reason):
     plan = plan_remove_dangling_deletes(table_facts([data_file("a", MB)], deletes), NOW)
 
-    assert (plan.step, plan.reason) == (None, reason)
+    assert (plan.steps, plan.reason) == ((), reason)
 
 
 def statistics(snapshot_id, *fields, kind=StatisticsKind.TABLE):
@@ -299,14 +299,14 @@ def test_statistics_are_computed_for_all_flat_columns():
     facts = table_facts()
     facts = replace(facts, columns=(*facts.columns, nested))
 
-    assert plan_stats(facts).step == ComputeTableStats(1, ("id", "day"))
+    assert plan_stats(facts).steps == (ComputeTableStats(1, ("id", "day")),)
 
 
 def test_statistics_that_are_there_are_kept_beside_new_ones():
     facts = table_facts(statistics=(statistics(1, 1),))
 
     assert plan_stats(facts, "id").is_empty
-    assert plan_stats(facts, "day").step == ComputeTableStats(1, ("id", "day"))
+    assert plan_stats(facts, "day").steps == (ComputeTableStats(1, ("id", "day")),)
 
 
 @pytest.mark.parametrize(("operation", "are_old"), [("replace", False), ("append", True)])
@@ -321,7 +321,7 @@ def test_columns_are_those_of_the_snapshot():
     """A column that was added since has no values there, and Iceberg would not find it."""
     old = (ColumnFacts(1, "id", "long", True),)
 
-    assert plan_stats(table_facts(snapshot_columns=old)).step == ComputeTableStats(1, ("id",))
+    assert plan_stats(table_facts(snapshot_columns=old)).steps == (ComputeTableStats(1, ("id",)),)
     with pytest.raises(InputError, match="no column 'day'"):
         plan_stats(table_facts(snapshot_columns=old), "day")
 
@@ -333,7 +333,7 @@ def test_partition_statistics_are_computed_for_the_current_snapshot():
 
     plan = plan_compute_partition_stats(old, NOW)
 
-    assert plan.step == ComputePartitionStats(2)
+    assert plan.steps == (ComputePartitionStats(2),)
     there = replace(old, statistics=(statistics(2, kind=kind),))
     assert plan_compute_partition_stats(there, NOW).reason == "Snapshot 2 has partition statistics."
 

@@ -7,7 +7,7 @@ import pytest
 from neve.model.policy import CompactionPolicy, Engine
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
-from neve.service.maintain import Maintenance
+from neve.service.maintenance import Maintenance
 from neve.testing.facts import MB, NOW, TABLE, data_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
@@ -46,8 +46,7 @@ def lake():
     return MemoryLake(table_facts([*small, good]))
 
 
-@pytest.fixture
-def services(lake, store, clock):
+def make_services_over(lake, store, clock):
     return Maintenance(
         surveyor=lake,
         metadata=lake.metadata,
@@ -59,6 +58,22 @@ def services(lake, store, clock):
         cost_model=CostModel(),
         lease_seconds=60,
     )
+
+
+@pytest.fixture
+def services(lake, store, clock):
+    return make_services_over(lake, store, clock)
+
+
+@pytest.fixture
+def make_services(lake):
+    """New ones with each call, for tests that draw many examples."""
+
+    def make():
+        clock = ManualClock()
+        return make_services_over(MemoryLake(lake.facts), MemoryStore(clock), clock)
+
+    return make
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from neve.model.outcome import Status
 from neve.model.policy import Engine, Strategy
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
-from neve.service.maintain import Maintenance
+from neve.service.maintenance import Maintenance
 from neve.service.rounds import MAX_ROUNDS
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake

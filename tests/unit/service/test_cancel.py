@@ -11,9 +11,10 @@ from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
-from neve.service.maintain_tables import FleetRequest, maintain_tables
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.maintain import MaintainRequest, maintain_tables
+from neve.service.operations.rollback import RollbackTarget
 from neve.testing.facts import MB, TABLE, data_file
+from neve.testing.operations import roll_back
 
 
 def state(store):
@@ -96,7 +97,7 @@ def test_a_job_that_finds_its_table_busy_is_not_remembered(services, plan, store
 def test_tables_whose_turn_has_not_come_are_left_alone(services, lake, store):
     services.stop.ask()
 
-    (report,) = maintain_tables(services, [TABLE], FleetRequest())
+    (report,) = maintain_tables(services, [TABLE], MaintainRequest())
 
     assert (report.skipped, store.jobs()) == ("The run was stopped before its turn.", [])
     assert lake.facts.snapshot_id == 1

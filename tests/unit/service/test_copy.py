@@ -10,7 +10,7 @@ from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
-from neve.service.maintain import Maintenance
+from neve.service.maintenance import Maintenance
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore

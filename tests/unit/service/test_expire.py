@@ -18,11 +18,11 @@ from neve.model.facts import RefFacts
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.table import TableRef
-from neve.service.expire import ExpireSnapshotsOperation
-from neve.service.operate import plan_operation, run_operation
+from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.recover import INTERRUPTED_EXPIRY
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
+from neve.testing.operations import plan_operation, run_operation
 
 DAY = 86400
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(), snapshots_per_commit=2)
@@ -61,7 +61,7 @@ FREED = paths("f1", "f3", "f4", "list-1", "list-3", "list-4")
 def test_the_dry_run_changes_nothing(services, lake):
     plan = plan_operation(services, TABLE, OPERATION)
 
-    assert sorted(file.path for file in plan.step.freed) == FREED
+    assert sorted(file.path for file in plan.steps[0].freed) == FREED
     assert plan.reason == "3 snapshots older than 7d go, and 6 files of 11 B with them."
     assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
 
@@ -172,8 +172,8 @@ def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(services,
     plan = plan_operation(services, TABLE, OPERATION)
     outcome = run_operation(services, TABLE, OPERATION)
 
-    assert "file:///lake/f3" not in [file.path for file in plan.step.freed]
-    assert plan.step.notes == ("1 files stay, because table lake.db.copy reaches them.",)
+    assert "file:///lake/f3" not in [file.path for file in plan.steps[0].freed]
+    assert plan.steps[0].notes == ("1 files stay, because table lake.db.copy reaches them.",)
     assert sorted(lake.deleted_paths) == sorted(set(FREED) - {"file:///lake/f3"})
     assert outcome.figures_after["files_freed"] == 5
 

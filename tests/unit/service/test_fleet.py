@@ -9,8 +9,8 @@ from neve.model.maintenance import ReportStatus
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.planning.cost import CostModel
-from neve.service.maintain import Maintenance
-from neve.service.maintain_tables import FleetRequest, maintain_tables
+from neve.service.maintain import MaintainRequest, maintain_tables
+from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
 from neve.testing.facts import MB, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
@@ -76,7 +76,7 @@ def services(lakes, store, clock):
 
 def maintain(services, lakes, *rules, **options):
     services = replace(services, policies=Policies(PolicyBook(tuple(rules))))
-    request = FleetRequest(
+    request = MaintainRequest(
         parallel_tables=2,
         **options,
     )

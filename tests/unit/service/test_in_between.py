@@ -15,13 +15,13 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
-from neve.service.expire import ATTEMPTS, ExpireSnapshotsOperation
-from neve.service.operate import run_operation
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.operations.expire_snapshots import ATTEMPTS, ExpireSnapshotsOperation
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
+from neve.service.operations.rollback import RollbackTarget
 from neve.service.undo import take_back
-from neve.service.upkeep import RewriteManifestsOperation
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
+from neve.testing.operations import roll_back, run_operation
 
 DAY = 86400
 

@@ -9,14 +9,9 @@ from neve.model.errors import CatalogError, InputError, JobRefused, LeaseLost, T
 from neve.model.job import JobState
 from neve.model.orphans import KeptReason, OrphanRules, QuarantineState, TableLocation
 from neve.model.outcome import Status
-from neve.service.orphans import (
-    change_orphans,
-    find_orphans,
-    quarantined,
-    restore_orphans,
-    sweep_orphans,
-)
+from neve.service.operations.remove_orphan_files import find_orphans, quarantined
 from neve.testing.facts import NOW, TABLE, table_facts
+from neve.testing.operations import change_orphans, restore_orphans, sweep_orphans
 from neve.testing.orphans import StoredLake
 
 RULES = OrphanRules(purge_delay_seconds=86400)
@@ -46,7 +41,7 @@ def test_a_dry_run_changes_nothing(services, lake):
 
 
 def test_the_first_run_only_looks_and_says_so(services, lake):
-    outcome = change_orphans(services, TABLE, RULES, quarantine=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, quarantine=True)
     assert outcome.status is Status.NOTHING_TO_DO
     assert outcome.reason.startswith("The first sweep of a table only looks")
     assert entries(services) == []
@@ -54,7 +49,7 @@ def test_the_first_run_only_looks_and_says_so(services, lake):
 
 def test_quarantine_lists_orphans_and_touches_no_file(services, lake):
     find_orphans(services, TABLE, RULES)
-    outcome = change_orphans(services, TABLE, RULES, quarantine=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, quarantine=True)
     assert (outcome.status, outcome.operation) == (Status.SUCCEEDED, "remove_orphan_files")
     assert outcome.figures_after["quarantined_files"] == 1
     assert lake.log == [outcome]
@@ -68,7 +63,7 @@ def test_a_sweep_deletes_only_after_the_delay_and_then_rests(services, lake, clo
     clock.advance(DAY - 1)
     assert sweep_orphans(services, TABLE, RULES).status is Status.NOTHING_TO_DO
     clock.advance(1)
-    outcome = sweep_orphans(services, TABLE, RULES, log=False)
+    outcome = sweep_orphans(services, TABLE, RULES)
     assert outcome.figures_after["purged_files"] == 1
     assert lake.deleted_paths == [lake.orphan]
     assert [state for _, state, _ in entries(services)] == [QuarantineState.PURGED]
@@ -95,7 +90,7 @@ def test_what_only_one_computation_misses_is_kept(services, lake):
 @pytest.mark.parametrize("view", ["reached", "reached_by_engine"])
 def test_an_entry_that_is_reachable_now_leaves_the_list(services, lake, due, view):
     getattr(lake, view).add(due)
-    outcome = change_orphans(services, TABLE, RULES, purge=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, purge=True)
     assert outcome.figures_after["released_files"] == 1
     assert entries(services) == [(due, QuarantineState.RELEASED, "It is reachable now.")]
     assert lake.deleted_paths == []
@@ -162,12 +157,12 @@ def test_an_entry_that_a_guard_keeps_now_stays_and_waits(services, lake, due):
 
 def test_what_could_not_be_deleted_stays_on_the_list_and_is_said(services, lake, due):
     lake.stubborn.add(due)
-    outcome = change_orphans(services, TABLE, RULES, purge=True).outcome
+    outcome = change_orphans(services, TABLE, RULES, purge=True)
     assert outcome.status is Status.FAILED
     assert "1 could not be deleted" in outcome.reason
     assert entries(services) == [(due, QuarantineState.PURGING, "")]
     lake.stubborn.clear()
-    assert change_orphans(services, TABLE, RULES, purge=True).outcome.status is Status.SUCCEEDED
+    assert change_orphans(services, TABLE, RULES, purge=True).status is Status.SUCCEEDED
 
 
 def test_a_crash_after_deleting_is_settled_by_the_next_sweep(services, lake, due):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neve.cli.change import plan_of
+from neve.model.job import JobRequest
+from neve.model.maintenance import MaintainRequest
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.policy.keys import read_value
 from neve.policy.resolve import COMMAND_LINE
-from neve.service.maintain import Maintenance
+from neve.service.maintain import maintain_tables
+from neve.service.operations.registry import planned_handler
+from neve.service.operations.rewrite_data_files import CompactionHandler
 from neve.service.policies import DELETING, Policies
-from neve.service.runners import runners_of
+from neve.service.run_job import run
 from neve.testing.facts import TABLE
 
 VALUES = {
@@ -49,15 +51,24 @@ RULES = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rules=RULES)
-def test_plan_compact_and_maintain_plan_the_same(services: Maintenance, rules):
-    services = replace(services, policies=Policies(PolicyBook(tuple(rules))))
-    facts = services.surveyor.survey(TABLE)
+def test_plan_compact_and_maintain_plan_the_same(make_services, monkeypatch, rules):
+    services = replace(make_services(), policies=Policies(PolicyBook(tuple(rules))))
+    asked = []
+    handler = CompactionHandler.plan
 
-    by_plan = plan_of(SimpleNamespace(maintenance=services), TABLE, {})
-    runner = runners_of(services.policies.effective(facts))[Operation.REWRITE_DATA_FILES]
-    by_maintain = runner.preview(services, facts)
+    def plan(self, *arguments):
+        asked.append(handler(self, *arguments))
+        return asked[-1]
 
-    assert by_plan == by_maintain
+    monkeypatch.setattr(CompactionHandler, "plan", plan)
+    by_plan = planned_handler(Operation.REWRITE_DATA_FILES).plan(
+        services, services.surveyor.survey(TABLE), services.effective(TABLE)
+    )
+    maintain_tables(services, [TABLE], MaintainRequest(dry_run=True))
+    run(services, JobRequest(TABLE, Operation.REWRITE_DATA_FILES))
+
+    assert len(asked) >= 3
+    assert all(made == by_plan for made in asked[:3])
     target = services.effective(TABLE).compaction.target_file_size_bytes
     assert by_plan.target_file_size_bytes == target
 

@@ -19,10 +19,11 @@ from neve.model.errors import (
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.service.lease import hold
-from neve.service.maintain_tables import FleetRequest, maintain_tables
+from neve.service.maintain import MaintainRequest, maintain_tables
+from neve.service.operations.rollback import RollbackTarget
 from neve.service.recover import settle_left_behind, settle_unfinished
-from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
+from neve.testing.operations import roll_back
 
 DIED = EngineDied("Spark's process has ended.")
 
@@ -210,7 +211,7 @@ def test_a_running_job_is_not_settled(services, store):
 
 
 def maintain(services, lake, **request):
-    return maintain_tables(services, [TABLE], FleetRequest(**request))
+    return maintain_tables(services, [TABLE], MaintainRequest(**request))
 
 
 def test_a_turn_with_nothing_to_do_settles_what_was_lost(services, lake, store, lose):

@@ -8,9 +8,10 @@ from neve.model.errors import ExecutionError, InputError, JobRefused, TableBusy
 from neve.model.job import JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
-from neve.service.rollback import RollbackTarget, roll_back
+from neve.service.operations.rollback import RollbackTarget
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake
+from neve.testing.operations import roll_back
 
 
 @pytest.fixture

@@ -18,18 +18,18 @@ from neve.model.outcome import Status
 from neve.model.policies import PolicyBook, PolicyRule
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
 from neve.policy.resolve import resolve
-from neve.service.operate import plan_operation, run_operation
-from neve.service.rollback import RollbackTarget, roll_back
-from neve.service.upkeep import (
-    ComputePartitionStatsOperation,
-    ComputeTableStatsOperation,
-    RemoveDanglingDeletesOperation,
-    RewriteManifestsOperation,
+from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
+from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
+from neve.service.operations.registry import PLANNED
+from neve.service.operations.remove_dangling_deletes import RemoveDanglingDeletesOperation
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
+from neve.service.operations.rewrite_position_delete_files import (
     RewritePositionDeleteFilesOperation,
-    upkeep_of,
 )
+from neve.service.operations.rollback import RollbackTarget
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake
+from neve.testing.operations import plan_operation, roll_back, run_operation
 
 DAY = 86400
 OPERATIONS = [
@@ -316,11 +316,8 @@ def test_a_policy_sets_arguments_and_the_undo_window():
     book = PolicyBook(rules=(PolicyRule("all", values=values),))
     policy = resolve(book, TABLE, {})
 
-    operations = upkeep_of(policy)
-
-    assert list(operations) == [item for item in Operation if item in operations]
-    assert len(operations) == 5
-    assert operations[Operation.REWRITE_MANIFESTS].arguments.use_caching is True
-    assert operations[Operation.COMPUTE_TABLE_STATS].arguments.columns == ("id",)
     window = policy.compaction.undo_window_seconds
-    assert operations[Operation.REMOVE_DANGLING_DELETES].undo_window_seconds == window
+    assert [handler.operation for handler in PLANNED] == list(Operation)
+    assert RewriteManifestsOperation.of(policy).arguments.use_caching is True
+    assert ComputeTableStatsOperation.of(policy).arguments.columns == ("id",)
+    assert RemoveDanglingDeletesOperation.of(policy).undo_window_seconds == window

@@ -5,23 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 
 from neve.model.facts import StatisticsKind, TableFacts
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.steps import ComputePartitionStats
 from neve.planning.operations.intent import operation_plan
 
 
-def plan_compute_partition_stats(
-    facts: TableFacts, now: datetime
-) -> OperationPlan[ComputePartitionStats]:
+def plan_compute_partition_stats(facts: TableFacts, now: datetime) -> Plan[ComputePartitionStats]:
     """They count files, so that every commit makes them old, even one that changes no row."""
     if reason := _why_not(facts):
-        return operation_plan(Operation.COMPUTE_PARTITION_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_PARTITION_STATS, facts, now, (), reason)
     assert facts.snapshot_id is not None
     return operation_plan(
         Operation.COMPUTE_PARTITION_STATS,
         facts,
         now,
-        ComputePartitionStats(facts.snapshot_id),
+        [ComputePartitionStats(facts.snapshot_id)],
         f"Snapshot {facts.snapshot_id} has no partition statistics.",
     )
 

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from neve.model.errors import InputError
 from neve.model.facts import ColumnFacts, StatisticsKind, TableFacts
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.policies import ComputeTableStatsArguments
 from neve.model.steps import ComputeTableStats
 from neve.planning.operations.intent import operation_plan
@@ -18,11 +19,11 @@ NESTED = ("struct<", "list<", "map<", "variant", "unknown")
 
 def plan_compute_table_stats(
     facts: TableFacts, arguments: ComputeTableStatsArguments, now: datetime
-) -> OperationPlan[ComputeTableStats]:
+) -> Plan[ComputeTableStats]:
     """Compute what is missing, beside what is there: new statistics replace those of a snapshot."""
     if facts.snapshot_id is None:
         reason = "The table was never written."
-        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, (), reason)
     wanted = {column.field_id for column in _wanted(facts, arguments.columns)}
     known = known_fields(facts)
     if wanted <= known:
@@ -31,7 +32,7 @@ def plan_compute_table_stats(
             if wanted
             else "No column can have statistics."
         )
-        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, None, reason)
+        return operation_plan(Operation.COMPUTE_TABLE_STATS, facts, now, (), reason)
     columns = tuple(
         column.name for column in _flat_columns(facts) if column.field_id in wanted | known
     )
@@ -39,7 +40,7 @@ def plan_compute_table_stats(
         Operation.COMPUTE_TABLE_STATS,
         facts,
         now,
-        ComputeTableStats(facts.snapshot_id, columns),
+        [ComputeTableStats(facts.snapshot_id, columns)],
         f"{len(wanted - known)} columns have no statistics for the rows as they are now.",
     )
 

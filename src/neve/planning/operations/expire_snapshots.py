@@ -11,13 +11,13 @@ from neve.model.expiry import (
     Consumer,
     DroppedRef,
     ExpiredSnapshot,
-    ExpireSnapshots,
     ExpiryRules,
     KeptSnapshot,
     TagToSet,
 )
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
 from neve.model.sizes import format_size
+from neve.model.steps import ExpireSnapshots
 from neve.planning.operations.intent import why_shared
 from neve.planning.operations.keep_periods import period_of, wanted_tags
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
 from neve.model.facts import OPERATION_PROPERTY, TableFacts
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.table import TableRef
 
 GC_ENABLED = "gc.enabled"
@@ -15,11 +16,17 @@ Step = TypeVar("Step")
 
 
 def operation_plan(
-    operation: Operation, facts: TableFacts, now: datetime, step: Step | None, reason: str
-) -> OperationPlan[Step]:
-    """A plan for the surveyed snapshot; without a step the reason says why there is none."""
-    return OperationPlan(
-        operation, facts.table, facts.table_uuid, facts.snapshot_id, now, step, reason
+    operation: Operation, facts: TableFacts, now: datetime, steps: Iterable[Step], reason: str
+) -> Plan[Step]:
+    """A plan for the surveyed snapshot; without steps the reason says why there are none."""
+    return Plan(
+        operation=operation,
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        snapshot_id=facts.snapshot_id,
+        created_at=now,
+        steps=tuple(steps),
+        reason=reason,
     )
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from neve.model.facts import TableFacts
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.steps import RemoveDanglingDeletes
 from neve.planning.deletes import dangling_deletes
 from neve.planning.operations.intent import operation_plan
 
 
-def plan_remove_dangling_deletes(
-    facts: TableFacts, now: datetime
-) -> OperationPlan[RemoveDanglingDeletes]:
+def plan_remove_dangling_deletes(facts: TableFacts, now: datetime) -> Plan[RemoveDanglingDeletes]:
     """Find the delete files that apply to no live data file."""
     dangling = dangling_deletes(facts.delete_files, facts.data_files, facts.specs)
     count = len(facts.delete_files)
@@ -23,11 +22,11 @@ def plan_remove_dangling_deletes(
             if count
             else "The table has no delete files."
         )
-        return operation_plan(Operation.REMOVE_DANGLING_DELETES, facts, now, None, reason)
+        return operation_plan(Operation.REMOVE_DANGLING_DELETES, facts, now, (), reason)
     return operation_plan(
         Operation.REMOVE_DANGLING_DELETES,
         facts,
         now,
-        RemoveDanglingDeletes(tuple(dict.fromkeys(delete.path for delete in dangling))),
+        [RemoveDanglingDeletes(tuple(dict.fromkeys(delete.path for delete in dangling)))],
         f"{len(dangling)} of {count} delete files apply to no data file.",
     )

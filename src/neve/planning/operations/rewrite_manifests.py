@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from neve.model.facts import ManifestContent, ManifestFacts, TableFacts
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.policies import RewriteManifestsArguments
 from neve.model.sizes import format_size
 from neve.model.steps import RewriteManifests
@@ -34,7 +35,7 @@ def plan_rewrite_manifests(
     arguments: RewriteManifestsArguments,
     thresholds: ManifestThresholds,
     now: datetime,
-) -> OperationPlan[RewriteManifests]:
+) -> Plan[RewriteManifests]:
     """Choose the partition specs whose manifests are to be written again."""
     target_bytes = size_property(facts, TARGET_SIZE, DEFAULT_TARGET_BYTES)
     settled = snapshots_made_by(Operation.REWRITE_MANIFESTS, facts)
@@ -54,14 +55,14 @@ def plan_rewrite_manifests(
             if reason is not None
         ]
         reason = " ".join(f"{item}." for item in told) or "There are no manifests."
-        return operation_plan(Operation.REWRITE_MANIFESTS, facts, now, None, reason)
+        return operation_plan(Operation.REWRITE_MANIFESTS, facts, now, (), reason)
     inputs = [manifest for spec_id in chosen for manifest in by_spec[spec_id]]
     outputs = sum(expected_manifests(by_spec[spec_id], target_bytes) for spec_id in chosen)
     return operation_plan(
         Operation.REWRITE_MANIFESTS,
         facts,
         now,
-        RewriteManifests(chosen, use_caching=bool(arguments.use_caching)),
+        [RewriteManifests(spec_id, use_caching=bool(arguments.use_caching)) for spec_id in chosen],
         f"{len(inputs)} manifests of {format_size(sum(m.size_bytes for m in inputs))} "
         f"become about {outputs}.",
     )

@@ -14,7 +14,8 @@ from neve.model.facts import (
     PartitionKey,
     TableFacts,
 )
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
 from neve.model.policies import RewritePositionDeleteFilesArguments
 from neve.model.steps import RewritePositionDeleteFiles
 from neve.planning.deletes import dangling_deletes
@@ -34,7 +35,7 @@ JAVA_LONG_MAX = 2**63 - 1
 
 def plan_rewrite_position_delete_files(
     facts: TableFacts, arguments: RewritePositionDeleteFilesArguments, now: datetime
-) -> OperationPlan[RewritePositionDeleteFiles]:
+) -> Plan[RewritePositionDeleteFiles]:
     """Choose the partitions whose position delete files are to be merged."""
     by_partition = _by_partition(facts)
     if facts.format_version >= 3:
@@ -55,11 +56,11 @@ def plan_rewrite_position_delete_files(
                 inputs, outputs = inputs + len(small), outputs + expected
                 chosen.append(key)
     if not chosen:
-        return operation_plan(OPERATION, facts, now, None, _why_not(by_partition, min_files))
+        return operation_plan(OPERATION, facts, now, (), _why_not(by_partition, min_files))
     options = {
         "target-file-size-bytes": str(target_bytes),
         "min-input-files": str(min_files),
-        # A large file is not problem; without this it would be split.
+        # A large file is no problem; without this it would be split.
         "max-file-size-bytes": str(JAVA_LONG_MAX),
         # One commit or none: partial progress hides commits that failed.
         "partial-progress.enabled": "false",
@@ -82,10 +83,10 @@ def _by_partition(facts: TableFacts) -> dict[PartitionKey, list[DeleteFileFacts]
 
 def _to_vectors(
     facts: TableFacts, by_partition: dict[PartitionKey, list[DeleteFileFacts]], now: datetime
-) -> OperationPlan[RewritePositionDeleteFiles]:
+) -> Plan[RewritePositionDeleteFiles]:
     if not by_partition:
         reason = "Format version 3 keeps one deletion vector a data file: none can be merged."
-        return operation_plan(OPERATION, facts, now, None, reason)
+        return operation_plan(OPERATION, facts, now, (), reason)
     count = sum(len(deletes) for deletes in by_partition.values())
     options = {"rewrite-all": "true", "partial-progress.enabled": "false"}
     reason = f"{count} position delete files of format version 2 become deletion vectors."
@@ -126,8 +127,8 @@ def _act(
     options: dict[str, str],
     reason: str,
     now: datetime,
-) -> OperationPlan[RewritePositionDeleteFiles]:
+) -> Plan[RewritePositionDeleteFiles]:
     where = from_json(facts.filter) if facts.filter else True
     partitions = from_partitions(partition_values(facts, key) for key in chosen)
     step = RewritePositionDeleteFiles(to_json(combine("and", [where, partitions])), options)
-    return operation_plan(OPERATION, facts, now, step, reason)
+    return operation_plan(OPERATION, facts, now, [step], reason)

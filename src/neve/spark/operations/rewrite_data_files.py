@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.plan import RewriteDataFiles
 from neve.model.policy import Strategy
+from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.java_lists import java_string_array

@@ -1,4 +1,4 @@
-"""How manifests are rewritten: Iceberg's own action, one commit for each partition spec."""
+"""How manifests are rewritten: Iceberg's own action, one commit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from neve.spark.tables import actions, load_table, with_properties
 def rewrite_manifests(
     session: SparkSession, table: TableRef, step: RewriteManifests, properties: Mapping[str, str]
 ) -> None:
-    for spec_id in step.spec_ids:
-        loaded = load_table(session, table)
-        with engine_errors(f"Rewriting manifests of table {table}"):
-            action = actions(session).rewriteManifests(loaded).specId(spec_id)
-            action = action.option("use-caching", str(step.use_caching).lower())
-            if step.sort_by:
-                action = action.sortBy(java_strings(session, step.sort_by))
-            with_properties(action, properties).execute()
+    loaded = load_table(session, table)
+    with engine_errors(f"Rewriting manifests of table {table}"):
+        action = actions(session).rewriteManifests(loaded).specId(step.spec_id)
+        action = action.option("use-caching", str(step.use_caching).lower())
+        if step.sort_by:
+            action = action.sortBy(java_strings(session, step.sort_by))
+        with_properties(action, properties).execute()

@@ -10,32 +10,31 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, ClassVar
 
 from neve.model.errors import InputError
+from neve.model.facts import TableFacts
 from neve.model.job import JobRequest
 from neve.model.operation import Operation
 from neve.model.orphans import OrphanRules, QuarantineEntry, QuarantineState, SweepReport
 from neve.model.outcome import CompactionStats, Outcome, Status
+from neve.model.plan import Plan
+from neve.model.policies import EffectivePolicy
 from neve.model.sizes import format_size
+from neve.model.steps import RemoveOrphanFiles
 from neve.model.table import TableRef
 from neve.planning.locations import path_of
+from neve.planning.operations.intent import operation_plan
+from neve.service.context import JobContext
 from neve.service.lease import HeldLease
 from neve.service.purge import Changes, purge_due
 from neve.service.recover import settle_left_behind
-from neve.service.run_job import JobContext, run_request
 from neve.service.services import Services
 from neve.service.sweep import OPEN_STATES, Found, Sweeper, refuse_if
 
 OPERATION = str(Operation.REMOVE_ORPHAN_FILES)
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """The end of a run that may change something, and what it was based on."""
-
-    outcome: Outcome
-    #: None where it was cancelled before there was one.
-    report: SweepReport | None
+#: Paths among the arguments of a request that are to be taken off the list; none means all.
+RESTORE = "restore"
 
 
 def find_orphans(services: Services, table: TableRef, rules: OrphanRules) -> SweepReport:
@@ -47,66 +46,71 @@ def find_orphans(services: Services, table: TableRef, rules: OrphanRules) -> Swe
     return report
 
 
-def sweep_orphans(
-    services: Services, table: TableRef, rules: OrphanRules, *, log: bool = True
-) -> Outcome:
-    """Delete what has waited long enough, and quarantine what is new; a first run only looks."""
-    return change_orphans(services, table, rules, quarantine=True, purge=True, log=log).outcome
+@dataclass(frozen=True, slots=True)
+class OrphansHandler:
+    """Quarantines new orphans, deletes those that waited, or takes some off the list."""
 
+    operation: ClassVar[Operation] = Operation.REMOVE_ORPHAN_FILES
+    name: ClassVar[str] = OPERATION
 
-def change_orphans(
-    services: Services,
-    table: TableRef,
-    rules: OrphanRules,
-    *,
-    quarantine: bool = False,
-    purge: bool = False,
-    log: bool = True,
-) -> Swept:
-    """Sweep under a claim on the table, then quarantine new orphans, delete due ones, or both."""
-    reports: list[SweepReport] = []
+    def prepare(self, services: Services, request: JobRequest) -> None:
+        if request.arguments.keys() >= {RESTORE, "purge"}:
+            raise InputError("Files are restored or deleted, not both.")
 
-    def sweep(context: JobContext) -> Outcome:
-        found = Sweeper(context.services, table, rules, context.job_id).look()
-        reports.append(found.report)
-        changes = _change(found, context.held, quarantine=quarantine, purge=purge)
-        return _outcome(found, changes, context.started_at)
+    def plan(
+        self, services: Services, facts: TableFacts, policy: EffectivePolicy
+    ) -> Plan[RemoveOrphanFiles]:
+        """Whether there are any is only known after listing the files."""
+        reason = "Files are listed, and orphans go into quarantine."
+        step = RemoveOrphanFiles(quarantine=True, purge=True)
+        return operation_plan(self.operation, facts, services.clock(), [step], reason)
 
-    arguments = {"quarantine": quarantine, "purge": purge}
-    outcome = run_request(services, JobRequest(table, OPERATION, arguments), sweep, log=log)
-    return Swept(outcome, reports[0] if reports else None)
-
-
-def restore_orphans(
-    services: Services, table: TableRef, paths: Sequence[str]
-) -> list[QuarantineEntry]:
-    """Take entries off the list, all of them where none is named; the files stay for good."""
-    entries: list[QuarantineEntry] = []
-
-    def restore(context: JobContext) -> Outcome:
-        chosen = _chosen(table, quarantined(context.services, table), paths)
-        context.check()
-        ids = [entry.entry_id for entry in chosen]
-        quarantine = context.services.store.quarantine
-        quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
-        entries.extend(chosen)
-        return Outcome(
-            job_id=context.job_id,
-            table=table,
-            operation=OPERATION,
-            status=Status.SUCCEEDED,
-            reason=f"{len(chosen)} files were taken off the quarantine.",
-            started_at=context.started_at,
-            finished_at=context.services.clock(),
+    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+        arguments = context.request.arguments
+        if (paths := arguments.get(RESTORE)) is not None:
+            return restore(context, [str(path) for path in _listed(paths)])
+        rules = context.policy(context.services.surveyor.outline(context.table)).remove_orphan_files
+        # A policy that asks for sweeps asks for all of one.
+        asked = {key: bool(arguments[key]) for key in ("quarantine", "purge") if key in arguments}
+        step = (
+            RemoveOrphanFiles(**({"quarantine": False, "purge": False} | asked)) if asked else None
         )
-
-    # A purge that is under way must end first: what it deletes cannot be restored.
-    request = JobRequest(table, OPERATION, {"restore": list(paths)})
-    run_request(services, request, restore, log=False)
-    return entries
+        return sweep(context, rules, step or RemoveOrphanFiles(quarantine=True, purge=True))
 
 
-def _chosen(
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def sweep(context: JobContext, rules: OrphanRules, step: RemoveOrphanFiles) -> Outcome:
+    """Delete what has waited long enough, quarantine what is new; a first run only looks."""
+    found = Sweeper(context.services, context.table, rules, context.job_id).look()
+    changes = _change(found, context.held, quarantine=step.quarantine, purge=step.purge)
+    return _outcome(found, changes, context.started_at)
+
+
+def restore(context: JobContext, paths: Sequence[str]) -> Outcome:
+    """Take entries off the list, all of them where none is named; the files stay for good.
+
+    A purge that is under way must end first: what it deletes cannot be restored.
+    """
+    services = context.services
+    chosen = chosen_entries(context.table, quarantined(services, context.table), paths)
+    context.check()
+    ids = [entry.entry_id for entry in chosen]
+    services.store.quarantine.move(ids, QuarantineState.RESTORED, "Restored by a person.")
+    return Outcome(
+        job_id=context.job_id,
+        table=context.table,
+        operation=OPERATION,
+        status=Status.SUCCEEDED,
+        reason=f"{len(chosen)} files were taken off the quarantine.",
+        started_at=context.started_at,
+        finished_at=services.clock(),
+    )
+
+
+def chosen_entries(
     table: TableRef, entries: list[QuarantineEntry], paths: Sequence[str]
 ) -> list[QuarantineEntry]:
     if not paths:
@@ -123,9 +127,9 @@ def _chosen(
 
 
 def quarantined(services: Services, table: TableRef) -> list[QuarantineEntry]:
-    """Entries of the table that wait for being deleted."""
-    home = services.surveyor.location(table)
-    return services.store.quarantine.entries(home.table_uuid, OPEN_STATES)
+    """Entries of the table that are waiting to be deleted."""
+    location = services.surveyor.location(table)
+    return services.store.quarantine.entries(location.table_uuid, OPEN_STATES)
 
 
 def _change(found: Found, held: HeldLease, *, quarantine: bool, purge: bool) -> Changes:

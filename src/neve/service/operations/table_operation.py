@@ -1,15 +1,13 @@
-"""Run one operation on one table: claim, plan, execute, read back, check, record.
+"""Operations that commit to a table as a whole: plan, tag, execute, read back, check.
 
-Compaction has its own way (`service/apply.py`), because its plans are kept in files and its steps
-commit apart; every other operation that commits to a table goes through here.
+Compaction has its own way, because its plans are kept in files and its parts commit one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any, Protocol
 
 from neve.model.errors import (
@@ -23,18 +21,19 @@ from neve.model.errors import (
 from neve.model.expiry import TagToSet
 from neve.model.facts import EPOCH_PROPERTY, JOB_ID_PROPERTY, OPERATION_PROPERTY, TableFacts
 from neve.model.job import JobRequest, JobState
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.table import TableRef
+from neve.model.plan import Plan
+from neve.model.policies import EffectivePolicy
 from neve.service.ancestry import lost_history
+from neve.service.context import JobContext
 from neve.service.lease import HeldLease
-from neve.service.run_job import JobContext, run_request
 from neve.service.services import Services
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 
 
 class TableOperation(Protocol):
-    """What the runner must know about an operation."""
+    """What such an operation must say and do."""
 
     @property
     def operation(self) -> Operation: ...
@@ -44,14 +43,14 @@ class TableOperation(Protocol):
         """How long the state before is kept under a tag; None where there is nothing to undo."""
         ...
 
-    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[Any]:
+    def plan(self, services: Services, facts: TableFacts) -> Plan[Any]:
         """What to do, from facts. Nothing is changed."""
         ...
 
     def execute(
         self,
         services: Services,
-        plan: OperationPlan[Any],
+        plan: Plan[Any],
         held: HeldLease,
         properties: Mapping[str, str],
     ) -> Mapping[str, int] | None:
@@ -66,27 +65,41 @@ class TableOperation(Protocol):
         ...
 
     def check(
-        self, services: Services, plan: OperationPlan[Any], before: TableFacts, after: TableFacts
+        self, services: Services, plan: Plan[Any], before: TableFacts, after: TableFacts
     ) -> str | None:
         """What is wrong with the table now, if anything is."""
         ...
 
-    def has_landed(self, plan: OperationPlan[Any], job_id: str, after: TableFacts) -> bool:
+    def has_landed(self, plan: Plan[Any], job_id: str, after: TableFacts) -> bool:
         """Whether the table shows the operation's effect; asked when an answer was lost."""
         ...
 
-    def sentence(
-        self, plan: OperationPlan[Any], before: Mapping[str, int], after: Mapping[str, int]
-    ) -> str:
+    def sentence(self, plan: Plan[Any], before: Mapping[str, int], after: Mapping[str, int]) -> str:
         """What happened, in one sentence."""
         ...
 
 
-def plan_operation(
-    services: Services, table: TableRef, operation: TableOperation
-) -> OperationPlan[Any]:
-    """The dry run: survey and plan, nothing else."""
-    return operation.plan(services, services.surveyor.survey(table))
+@dataclass(frozen=True, slots=True)
+class TableOperationHandler:
+    """Runs one kind of them in the frame of jobs."""
+
+    operation: Operation
+    #: The operation as a policy wants it.
+    of: Callable[[EffectivePolicy], TableOperation]
+
+    @property
+    def name(self) -> str:
+        return str(self.operation)
+
+    def prepare(self, services: Services, request: JobRequest) -> None:
+        """Whether there is something to do is found out under the claim."""
+
+    def plan(self, services: Services, facts: TableFacts, policy: EffectivePolicy) -> Plan[Any]:
+        return self.of(policy).plan(services, facts)
+
+    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+        before = context.services.surveyor.survey(context.table)
+        return operate(context, self.of(context.policy(before)), before, planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,39 +112,24 @@ class _Run:
     started_at: datetime
 
 
-def run_operation(
-    services: Services,
-    table: TableRef,
+def operate(
+    context: JobContext,
     operation: TableOperation,
-    *,
-    planned: OperationPlan[Any] | None = None,
-    log: bool = True,
+    before: TableFacts,
+    planned: Plan[Any] | None = None,
 ) -> Outcome:
-    """Plan the operation under a claim on the table, and run it.
-
-    A plan that was made already is run if the table is still where it was made.
-
-    With `log=False` the row of the maintenance log is left to the caller, who may write many.
-    """
-    request = JobRequest(table, str(operation.operation))
-    return run_request(services, request, partial(_operate, operation, planned), log=log)
-
-
-def _operate(
-    operation: TableOperation, planned: OperationPlan[Any] | None, context: JobContext
-) -> Outcome:
+    """Run it. A plan that was made already is run if the table is still where it was made."""
     services = context.services
-    before = services.surveyor.survey(context.table)
     run = _Run(services, operation, context.job_id, context.held, before, context.started_at)
     plan = planned if planned and planned.is_of(before) else operation.plan(services, before)
     return _nothing(run, plan) if plan.is_empty else _execute(run, plan)
 
 
-def _nothing(run: _Run, plan: OperationPlan[Any]) -> Outcome:
+def _nothing(run: _Run, plan: Plan[Any]) -> Outcome:
     return _outcome(run, Status.NOTHING_TO_DO, plan.reason, run.before)
 
 
-def _execute(run: _Run, plan: OperationPlan[Any]) -> Outcome:
+def _execute(run: _Run, plan: Plan[Any]) -> Outcome:
     services = run.services
     run.held.enter(JobState.REWRITING)
     try:
@@ -167,7 +165,7 @@ class _Done:
     stopped: JobCancelled | None
 
 
-def _verify(run: _Run, plan: OperationPlan[Any], tag: TagToSet | None, done: _Done) -> Outcome:
+def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Outcome:
     """Read the table back: it says what happened, and whether it may stay."""
     services, failure, stopped = run.services, done.failure, done.stopped
     after = services.surveyor.survey(plan.table)
@@ -193,7 +191,7 @@ def _verify(run: _Run, plan: OperationPlan[Any], tag: TagToSet | None, done: _Do
     return replace(_outcome(run, status, reason, after), figures_after=figures)
 
 
-def _tag(run: _Run, plan: OperationPlan[Any]) -> TagToSet | None:
+def _tag(run: _Run, plan: Plan[Any]) -> TagToSet | None:
     window = run.operation.undo_window_seconds
     if window is None or plan.snapshot_id is None:
         return None

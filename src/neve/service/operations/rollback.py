@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from typing import Any, ClassVar
 
 from neve.model.errors import InputError, JobRefused
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.table import TableRef
-from neve.service.run_job import JobContext, run_request
+from neve.model.plan import Plan
+from neve.service.context import JobContext
 from neve.service.services import Services
 from neve.service.undo import undo_tag
 
@@ -28,18 +28,50 @@ class RollbackTarget:
     job_id: str | None = None
 
 
-def roll_back(
-    services: Services, table: TableRef, target: RollbackTarget, *, undo_window_seconds: int
+def rollback_arguments(target: RollbackTarget) -> dict[str, object]:
+    """The target as a request holds it."""
+    at = target.time.isoformat() if target.time else None
+    said = {"snapshot_id": target.snapshot_id, "time": at, "job_id": target.job_id}
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def target_of(request: JobRequest) -> RollbackTarget:
+    """The target that a request names."""
+    snapshot_id, time, job_id = map(request.arguments.get, ("snapshot_id", "time", "job_id"))
+    if sum(given is not None for given in (snapshot_id, time, job_id)) != 1:
+        raise InputError(
+            "A rollback needs to know where to go back to, in one way.",
+            next_step="Give one of snapshot_id, time and job_id.",
+        )
+    try:
+        return RollbackTarget(
+            int(str(snapshot_id)) if snapshot_id is not None else None,
+            datetime.fromisoformat(str(time)) if time is not None else None,
+            str(job_id) if job_id is not None else None,
+        )
+    except ValueError as error:
+        raise InputError(f"The target of the rollback cannot be read: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackHandler:
+    """Makes an earlier snapshot current. What is left behind stays tagged for the undo window."""
+
+    name: ClassVar[str] = OPERATION
+
+    def prepare(self, services: Services, request: JobRequest) -> None:
+        find_target(services.surveyor.survey(request.table), target_of(request))
+
+    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+        before = context.services.surveyor.survey(context.table)
+        window = context.policy(before).compaction.undo_window_seconds
+        return go_back(context, target_of(context.request), before, window)
+
+
+def go_back(
+    context: JobContext, target: RollbackTarget, before: TableFacts, undo_window_seconds: int
 ) -> Outcome:
-    """Make an earlier snapshot current. What is left behind stays tagged for the undo window."""
-    find_target(services.surveyor.survey(table), target)
-    request = JobRequest(table, OPERATION)
-    return run_request(services, request, partial(_go_back, target, undo_window_seconds))
-
-
-def _go_back(target: RollbackTarget, undo_window_seconds: int, context: JobContext) -> Outcome:
     services = context.services
-    before = services.surveyor.survey(context.table)
     snapshot = find_target(before, target)
     tag = undo_tag(services, before, context.job_id, undo_window_seconds)
     context.check()

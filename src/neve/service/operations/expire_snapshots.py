@@ -11,14 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from neve.model.errors import CatalogError, CommitConflict, ExecutionError, JobRefused
-from neve.model.expiry import ExpireSnapshots, ExpiryRules, TagToSet
+from neve.model.expiry import ExpiryRules, TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import MAIN, MetadataChange
-from neve.model.operation import Operation, OperationPlan
+from neve.model.operation import Operation
+from neve.model.plan import Plan
+from neve.model.policies import EffectivePolicy
 from neve.model.sizes import format_size
+from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
 from neve.planning.operations.intent import operation_plan
@@ -44,13 +47,17 @@ class ExpireSnapshotsOperation:
     rules: ExpiryRules = field(default_factory=ExpiryRules)
     snapshots_per_commit: int = SNAPSHOTS_PER_COMMIT
 
-    def plan(self, services: Services, facts: TableFacts) -> OperationPlan[ExpireSnapshots]:
+    @classmethod
+    def of(cls, policy: EffectivePolicy) -> Self:
+        return cls(policy.expire_snapshots)
+
+    def plan(self, services: Services, facts: TableFacts) -> Plan[ExpireSnapshots]:
         now = services.clock()
         if refusal := why_refused(facts):
-            return operation_plan(self.operation, facts, now, None, refusal)
+            return operation_plan(self.operation, facts, now, (), refusal)
         step = self.select(services, facts)
         reason = describe(step, self.rules)
-        return operation_plan(self.operation, facts, now, None if step.is_empty else step, reason)
+        return operation_plan(self.operation, facts, now, () if step.is_empty else [step], reason)
 
     def select(self, services: Services, facts: TableFacts) -> ExpireSnapshots:
         """What goes and what stays, with the reasons even where nothing goes."""
@@ -74,12 +81,11 @@ class ExpireSnapshotsOperation:
     def execute(
         self,
         services: Services,
-        plan: OperationPlan[ExpireSnapshots],
+        plan: Plan[ExpireSnapshots],
         held: HeldLease,
         properties: Mapping[str, str],
     ) -> dict[str, int]:
-        step, table = plan.step, plan.table
-        assert step is not None
+        step, table = plan.steps[0], plan.table
         if twin := services.surveyor.other_registration(table, plan.table_uuid, recheck=True):
             raise _stale(_twin_refusal(table, twin))
         if step.tags or step.dropped_refs:
@@ -95,15 +101,14 @@ class ExpireSnapshotsOperation:
     def _commit(
         self,
         services: Services,
-        plan: OperationPlan[ExpireSnapshots],
+        plan: Plan[ExpireSnapshots],
         held: HeldLease,
         change_of: Callable[[ExpireSnapshots, _Judged], MetadataChange | None],
     ) -> None:
         """Commit against a state that the plan was checked by; where that moved, check again."""
-        assert plan.step is not None
         for attempt in range(1, ATTEMPTS + 1):
             judged = self._judge(services, plan)
-            change = change_of(plan.step, judged)
+            change = change_of(plan.steps[0], judged)
             if change is None:
                 return
             held.check()
@@ -115,9 +120,8 @@ class ExpireSnapshotsOperation:
             else:
                 return
 
-    def _judge(self, services: Services, plan: OperationPlan[ExpireSnapshots]) -> _Judged:
+    def _judge(self, services: Services, plan: Plan[ExpireSnapshots]) -> _Judged:
         """The table as it is now: a consumer, a ref or a setting may be new since the plan."""
-        assert plan.step is not None
         facts = services.surveyor.outline(plan.table)
         if facts.table_uuid != plan.table_uuid:
             raise _stale(f"Table {plan.table} was dropped and made again since the plan.")
@@ -127,7 +131,7 @@ class ExpireSnapshotsOperation:
         now = plan_expiry(facts, self.rules, consumers, plan.created_at)
         there = {snapshot.snapshot_id for snapshot in facts.snapshots}
         may_go = {snapshot.snapshot_id for snapshot in now.expired}
-        needed = {s.snapshot_id for s in plan.step.expired} & there - may_go
+        needed = {s.snapshot_id for s in plan.steps[0].expired} & there - may_go
         if needed:
             reasons = {kept.snapshot_id: kept.reason for kept in now.kept}
             why = f": {reasons[min(needed)]}" if min(needed) in reasons else ""
@@ -142,13 +146,12 @@ class ExpireSnapshotsOperation:
     def check(
         self,
         services: Services,
-        plan: OperationPlan[ExpireSnapshots],
+        plan: Plan[ExpireSnapshots],
         before: TableFacts,
         after: TableFacts,
     ) -> str | None:
         """More must not be gone than was planned."""
-        assert plan.step is not None
-        planned = {snapshot.snapshot_id for snapshot in plan.step.expired}
+        planned = {snapshot.snapshot_id for snapshot in plan.steps[0].expired}
         stays = {s.snapshot_id for s in before.snapshots} - planned
         missing = stays - {s.snapshot_id for s in after.snapshots}
         if missing:
@@ -158,11 +161,8 @@ class ExpireSnapshotsOperation:
             )
         return None
 
-    def has_landed(
-        self, plan: OperationPlan[ExpireSnapshots], job_id: str, after: TableFacts
-    ) -> bool:
-        step = plan.step
-        assert step is not None
+    def has_landed(self, plan: Plan[ExpireSnapshots], job_id: str, after: TableFacts) -> bool:
+        step = plan.steps[0]
         left = {snapshot.snapshot_id for snapshot in after.snapshots}
         refs = {ref.name: ref.snapshot_id for ref in after.refs}
         return (
@@ -173,20 +173,18 @@ class ExpireSnapshotsOperation:
 
     def sentence(
         self,
-        plan: OperationPlan[ExpireSnapshots],
+        plan: Plan[ExpireSnapshots],
         before: Mapping[str, int],
         after: Mapping[str, int],
     ) -> str:
-        assert plan.step is not None
         files, size = after.get("files_freed", 0), after.get("bytes_freed", 0)
+        step = plan.steps[0]
         parts = [
-            f"{len(plan.step.expired):,} snapshots expired, "
+            f"{len(step.expired):,} snapshots expired, "
             f"{files:,} files of {format_size(size)} were deleted."
         ]
-        if plan.step.tags or plan.step.dropped_refs:
-            parts.append(
-                f"{len(plan.step.tags)} tags were set, {len(plan.step.dropped_refs)} dropped."
-            )
+        if step.tags or step.dropped_refs:
+            parts.append(f"{len(step.tags)} tags were set, {len(step.dropped_refs)} dropped.")
         if left := after.get("files_left", 0):
             parts.append(f"{left:,} files could not be deleted and are left to the next sweep.")
         if spared := after.get("files_spared", 0):
@@ -252,11 +250,10 @@ def _stale(reason: str) -> CommitConflict:
 
 
 def _delete_freed(
-    services: Services, plan: OperationPlan[ExpireSnapshots], held: HeldLease
+    services: Services, plan: Plan[ExpireSnapshots], held: HeldLease
 ) -> dict[str, int]:
     """Delete what nothing reaches any more; tells what is gone by looking."""
-    step, table = plan.step, plan.table
-    assert step is not None
+    step, table = plan.steps[0], plan.table
     reached = services.surveyor.reachable(table)
     left = reached.snapshot_ids.intersection(s.snapshot_id for s in step.expired)
     if left or reached.table_uuid != plan.table_uuid:

@@ -1,9 +1,10 @@
-"""Execute and record: run exactly one plan, prove it, remember it."""
+"""Compaction: plan, tag, rewrite group by group, read back, prove, take back what fails."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from neve.model.errors import (
     CommitConflict,
@@ -16,55 +17,154 @@ from neve.model.errors import (
 from neve.model.expiry import TagToSet
 from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.job import JobRequest, JobState
+from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import Plan
+from neve.model.plan import CompactionPlan, Plan
+from neve.model.policies import EffectivePolicy
+from neve.model.policy import CompactionPolicy
 from neve.planning.cost import actual_usd
-from neve.planning.health import count_small_files
+from neve.planning.health import assess, count_small_files
+from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import Change
+from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
+from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
+from neve.service.context import JobContext, overrides_of
+from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
-from neve.service.run_job import JobContext, run_request
 from neve.service.services import Services
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 
-OPERATION = "rewrite_data_files"
+OPERATION = Operation.REWRITE_DATA_FILES
+#: A plan among the arguments of a request: exactly this one is run, or refused.
+PLAN = "plan"
 #: Engines by which an output file can be made; those without work are shown as zero.
 ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
+#: Times that a compaction is planned in all, where writers take every file of it.
+MAX_ATTEMPTS = 3
+#: Plans the table as it was surveyed.
+PlanOf = Callable[[TableFacts], CompactionPlan]
 
 
-def apply_plan(
-    services: Services, plan: Plan, *, replan: Replan | None = None, log: bool = True
+@dataclass(frozen=True, slots=True)
+class CompactionHandler:
+    """Rewrites data files: by the policy, or by a plan that was made before."""
+
+    operation: ClassVar[Operation] = OPERATION
+    name: ClassVar[str] = str(OPERATION)
+
+    def prepare(self, services: Services, request: JobRequest) -> CompactionPlan | None:
+        if (document := request.arguments.get(PLAN)) is not None:
+            refuse_if_stale(services, plan_of_document(document))
+            return None
+        facts = services.surveyor.survey(request.table)
+        policy = services.policies.effective(facts, overrides_of(request))
+        return self.plan(services, facts, policy)
+
+    def plan(
+        self, services: Services, facts: TableFacts, policy: EffectivePolicy
+    ) -> CompactionPlan:
+        where = policy.rewrite_data_files.where
+        if where is not None and facts.where != where:
+            facts = services.surveyor.survey(facts.table, where=where)
+        return plan_compaction(services, facts, plan_request(policy), policy.compaction)
+
+    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+        services = context.services
+        if (document := context.request.arguments.get(PLAN)) is not None:
+            return apply_exactly(context, with_undo_window(services, plan_of_document(document)))
+
+        def plan_of(facts: TableFacts) -> CompactionPlan:
+            return self.plan(services, facts, context.policy(facts))
+
+        made = planned if isinstance(planned, CompactionPlan) else None
+        return compact(context, made.where if made else None, plan_of, made)
+
+
+def plan_compaction(
+    services: Services, facts: TableFacts, request: PlanRequest, policy: CompactionPolicy
+) -> CompactionPlan:
+    """The plan for a table that was surveyed."""
+    now = services.clock()
+    assessment = assess(facts, policy, now)
+    rates = learn_rates(services.store.outcomes(), facts.table)
+    return make_plan(
+        facts, assessment, policy, request, cost_model=services.cost_model, rates=rates, now=now
+    )
+
+
+def with_undo_window(services: Services, plan: CompactionPlan) -> CompactionPlan:
+    """How long a run can be undone is for the deployment to say, and not for a file."""
+    told = services.effective(plan.table).compaction.undo_window_seconds
+    return replace(plan, undo_window_seconds=max(plan.undo_window_seconds, told))
+
+
+def compact(
+    context: JobContext, where: str | None, plan_of: PlanOf, planned: CompactionPlan | None = None
+) -> Outcome:
+    """Plan and run; what writers take meanwhile is planned again at once."""
+    services = context.services
+
+    def look(where: str | None) -> tuple[TableFacts, CompactionPlan]:
+        facts = services.surveyor.survey(context.table, where=where)
+        plan = planned or plan_of(facts)
+        if facts.where != plan.where:
+            # Only the policy knew of the filter.
+            facts = _survey(services, plan)
+        return facts, plan
+
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        facts, plan = look(where)
+        # The first look is cheap. What an engine that starts takes is not taken off the plan.
+        if not plan.is_empty and services.engine.warm_up():
+            facts, plan = look(plan.where)
+        try:
+            return _apply(context, plan, facts, plan_of)
+        except PlanStale:
+            planned, where = None, plan.where
+            if attempt == MAX_ATTEMPTS:
+                raise
+    raise AssertionError("The loop returns or raises.")
+
+
+def refuse_if_stale(services: Services, plan: CompactionPlan) -> None:
+    """Raise for a plan of which writers changed a file: no job is made of it."""
+    _refuse_if_stale(recheck(plan, _survey(services, plan)))
+
+
+def apply_exactly(context: JobContext, plan: CompactionPlan) -> Outcome:
+    """Run this plan, or refuse it as a whole where writers changed a file that it names."""
+    if plan.steps:
+        # What an engine that starts takes is not to lie between the last look and the work.
+        context.services.engine.warm_up()
+    return _apply(context, plan, _survey(context.services, plan), None)
+
+
+def _apply(
+    context: JobContext, plan: CompactionPlan, before: TableFacts, replan: Replan | None
 ) -> Outcome:
     """Run the plan as far as the table allows it now.
 
-    A plan that stands alone is refused as a whole where writers changed a file that it names. With
-    `replan` only the groups of such files are left out, and planned again. With `log=False` the row
-    of the maintenance log is left to the caller, who may write many.
+    With `replan` the groups of files that writers changed are left out, and planned again.
     """
-    if replan is None:
-        _refuse_if_stale(recheck(plan, _survey(services, plan)))
-        if plan.steps:
-            # What an engine that starts takes is not to lie between the last look and the work.
-            services.engine.warm_up()
-    request = JobRequest(plan.table, OPERATION, {"plan_id": plan.plan_id})
-    return run_request(services, request, partial(_apply, plan, replan), log=log)
-
-
-def _apply(plan: Plan, replan: Replan | None, context: JobContext) -> Outcome:
-    services = context.services
-    before = _survey(services, plan)
     checked = recheck(plan, before)
     _refuse_if_stale(checked, keeps=replan is not None)
     run = Run(
-        services, checked.plan, context.job_id, context.held, before, context.started_at, replan
+        context.services,
+        checked.plan,
+        context.job_id,
+        context.held,
+        before,
+        context.started_at,
+        replan,
     )
     run.taken_by_writers.extend(group for group, _ in checked.stale)
     return _execute(run) if run.plan.steps else _nothing(run)
 
 
-def _survey(services: Services, plan: Plan) -> TableFacts:
+def _survey(services: Services, plan: CompactionPlan) -> TableFacts:
     return services.surveyor.survey(plan.table, where=plan.where)
 
 
@@ -187,7 +287,7 @@ def _outcome(
     return Outcome(
         job_id=run.job_id,
         table=run.plan.table,
-        operation=OPERATION,
+        operation=str(OPERATION),
         status=status,
         reason=reason,
         started_at=run.started_at,

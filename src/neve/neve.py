@@ -1,0 +1,477 @@
+"""The door for everybody outside: the command line, programs, and services to come.
+
+`Neve` is what a configuration becomes. Edges call it and show what it returns; nothing below it is
+theirs to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from neve.app import App, build_app
+from neve.demo import Story, tell_story
+from neve.machine import Check, check_machine
+from neve.model.diagnosis import Diagnosis
+from neve.model.errors import EngineNeeded, InputError, NeveError
+from neve.model.events import JobEvent
+from neve.model.expiry import Consumer
+from neve.model.facts import TableFacts
+from neve.model.found import Found
+from neve.model.health import Health
+from neve.model.job import Job, JobReport, JobRequest, Trigger
+from neve.model.logs import LogSettings
+from neve.model.maintenance import MaintainRequest, TableReport
+from neve.model.operation import Operation
+from neve.model.orphans import QuarantineEntry, SweepReport
+from neve.model.outcome import Outcome
+from neve.model.plan import CompactionPlan, Plan
+from neve.model.policies import EffectivePolicy, PolicyRule, Timing
+from neve.model.steps import ExpireSnapshots
+from neve.model.table import TableRef
+from neve.planning.operations.expire_snapshots import describe
+from neve.planning.schedule import due
+from neve.policy.effective import shown_settings
+from neve.policy.importing import ImportedPolicies, import_policies, read_document
+from neve.policy.resolve import match_rule
+from neve.service.context import OVERRIDES
+from neve.service.left_behind import settle_jobs
+from neve.service.maintain import maintain_tables
+from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
+from neve.service.operations.registry import planned_handler
+from neve.service.operations.remove_orphan_files import (
+    RESTORE,
+    chosen_entries,
+    find_orphans,
+    quarantined,
+)
+from neve.service.operations.rollback import OPERATION as ROLLBACK
+from neve.service.operations.rollback import RollbackTarget, rollback_arguments
+from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
+from neve.service.ports import Reporter
+from neve.service.run_job import run, submit
+from neve.settings import load_settings
+from neve.telemetry import event_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Check", "ImportedPolicies", "Neve", "Story"]
+
+#: A table by its name, or by reference.
+Table = str | TableRef
+Overrides = Mapping[str, object] | None
+#: Jobs that are looked through where a pattern selects some of them.
+MAX_JOBS = 1_000_000
+
+
+class Silent:
+    """Tells nobody what is going on."""
+
+    def __call__(self, message: str) -> None:
+        pass
+
+    def progress(self, done: int, total: int) -> None:
+        pass
+
+
+class Neve:
+    """One configured Neve; close it, or use it in a `with` block."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._listeners: list[Callable[[JobEvent], None]] = [app.maintenance.events]
+        self._services = replace(app.maintenance, events=self._tell)
+
+    @classmethod
+    def open(
+        cls,
+        config: str | Path | None = None,
+        *,
+        spark: SparkSession | None = None,
+        reporter: Reporter | None = None,
+        log: LogSettings | None = None,
+    ) -> Self:
+        """Neve as a configuration file says, or as it is without one.
+
+        With `spark`, that session is used for everything that needs one, and it is never stopped.
+        """
+        settings = load_settings(str(config) if config is not None else None)
+        app = build_app(settings, reporter or Silent())
+        lines = replace(log or LogSettings(), secrets=settings.secrets())
+        neve = cls(app.telling(event_log(lines)))
+        if spark is not None:
+            app.borrow(spark)
+        return neve
+
+    def close(self) -> None:
+        """End what was started."""
+        self._app.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What is there
+
+    def table(self, name: Table) -> TableRef:
+        """The table that a name means; it need not exist."""
+        return self._app.catalogs.parse(str(name))
+
+    def find(self, *patterns: str) -> Found:
+        """Tables that any of the patterns is for, each once, and catalogs that did not answer.
+
+        Names that begin with an underscore are for machinery: they are found by their name only.
+        """
+        tables: dict[TableRef, None] = {}
+        problems: dict[str, NeveError] = {}
+        for pattern in patterns or ("*",):
+            found = self._app.catalogs.find(pattern)
+            if found.problems and found.asked == 1:
+                raise next(iter(found.problems.values()))
+            by_name = len(found.tables) == 1 or pattern.rpartition(".")[2].startswith("_")
+            tables |= dict.fromkeys(
+                table for table in found.tables if by_name or not table.name.startswith("_")
+            )
+            problems |= found.problems
+        return Found(list(tables), problems)
+
+    def tables(self, pattern: str = "*") -> list[TableRef]:
+        """Tables that a pattern is for; a catalog that does not answer is an error."""
+        found = self.find(pattern)
+        for problem in found.problems.values():
+            raise problem
+        return found.tables
+
+    def survey(self, table: Table) -> TableFacts:
+        """What the table's metadata says, files included."""
+        return self._services.surveyor.survey(self.table(table))
+
+    def outline(self, table: Table) -> TableFacts:
+        """What the table's metadata says, without its files."""
+        return self._services.surveyor.outline(self.table(table))
+
+    def health(self, table: Table) -> Health:
+        """How well the table is, and why."""
+        return self._services.health(self.table(table))
+
+    def diagnose(
+        self,
+        table: Table,
+        *,
+        deep: bool = False,
+        sample: int | None = None,
+        metadata_folder: str | None = None,
+    ) -> Diagnosis:
+        """What is wrong with the table's metadata and files, and the way back; only reads."""
+        return self._app.diagnose(self.table(table), deep, sample, metadata_folder)
+
+    # What would be done, and doing it
+
+    def policy(self, table: Table, overrides: Overrides = None) -> EffectivePolicy:
+        """What all layers say about the table; overrides are the strongest one."""
+        return self._services.effective(self.table(table), overrides)
+
+    def timing(self, policy: EffectivePolicy) -> Timing:
+        """When the table was maintained last, and when it will be."""
+        state = self._services.store.schedule_state(policy.table)
+        return due(policy, state.last_run if state else None, self._services.clock())
+
+    @staticmethod
+    def shown_settings(policy: EffectivePolicy) -> list[tuple[str, str, str]]:
+        """Key, value and source of what somebody set, and of the defaults of what will be run."""
+        return shown_settings(policy)
+
+    def policies(self) -> list[tuple[PolicyRule, Callable[[TableFacts], bool]]]:
+        """The configured policies, each with whether it is for a table."""
+        book = self._services.policies.book
+
+        def is_for(rule: PolicyRule) -> Callable[[TableFacts], bool]:
+            return lambda facts: (
+                match_rule(rule, facts.table, facts.properties, book.default_catalog).matches
+            )
+
+        return [(rule, is_for(rule)) for rule in book.rules]
+
+    def check_filters(self, policy: EffectivePolicy) -> None:
+        """Raise for a filter of the policy that cannot be read."""
+        filters = (policy.rewrite_data_files.where, policy.rewrite_position_delete_files.where)
+        for where in filter(None, filters):
+            # sqlglot takes a third of a second to import, and most policies have no filter.
+            from neve.planning.filters import parse_filter
+
+            parse_filter(where, today=self.now().date())
+
+    @staticmethod
+    def import_policies(
+        file: str | Path, *, tables: tuple[str, ...] = (), kind: str | None = None
+    ) -> ImportedPolicies:
+        """Policies of Apache Polaris or Amoro, as a section of a configuration file."""
+        return import_policies(read_document(Path(file)), tables=tables, kind=kind)
+
+    @staticmethod
+    def check_machine(config: str | None = None) -> list[Check]:
+        """What this machine has and lacks: Java, jars, configuration, catalogs, state."""
+        return check_machine(config)
+
+    def plan(
+        self,
+        table: Table,
+        operation: str | Operation = Operation.REWRITE_DATA_FILES,
+        *,
+        overrides: Overrides = None,
+    ) -> Plan[Any]:
+        """What an operation would do to the table, by its policy. Nothing is changed."""
+        services, ref = self._services, self.table(table)
+        facts = services.surveyor.survey(ref)
+        policy = services.policies.effective(facts, overrides)
+        return planned_handler(_operation(operation)).plan(services, facts, policy)
+
+    def plan_compaction(self, table: Table, *, overrides: Overrides = None) -> CompactionPlan:
+        """What compacting the table would do, by its policy."""
+        plan = self.plan(table, Operation.REWRITE_DATA_FILES, overrides=overrides)
+        assert isinstance(plan, CompactionPlan)
+        return plan
+
+    @staticmethod
+    def plan_document(plans: Sequence[CompactionPlan]) -> dict[str, Any]:
+        """Plans as a file holds them: readable JSON, sealed with a digest."""
+        return plan_document(plans)
+
+    @staticmethod
+    def write_plans(path: str | Path, plans: Sequence[CompactionPlan]) -> None:
+        """Keep plans in a file, to be shown, approved and applied later."""
+        write_plan_file(Path(path), plans)
+
+    @staticmethod
+    def read_plans(path: str | Path) -> list[CompactionPlan]:
+        """The plans of a file, refused where it was changed since."""
+        return read_plan_file(Path(path))
+
+    def apply(self, plan: CompactionPlan) -> Outcome:
+        """Run exactly this plan, or refuse it where the table has moved on."""
+        # The name is checked against this configuration before anything is touched.
+        self.table(plan.table)
+        return self._services.apply(plan)
+
+    def run(
+        self,
+        table: Table,
+        operation: str | Operation = Operation.REWRITE_DATA_FILES,
+        *,
+        overrides: Overrides = None,
+        arguments: Mapping[str, object] | None = None,
+        requested_by: str = "",
+        trigger: Trigger = Trigger.PYTHON,
+    ) -> Outcome:
+        """Run an operation now, in this process: claim, plan, execute, prove, remember."""
+        request = self._request(table, operation, overrides, arguments, requested_by, trigger)
+        return run(self._services, request)
+
+    def submit(
+        self,
+        table: Table,
+        operation: str | Operation = Operation.REWRITE_DATA_FILES,
+        *,
+        overrides: Overrides = None,
+        arguments: Mapping[str, object] | None = None,
+        requested_by: str = "",
+        trigger: Trigger = Trigger.PYTHON,
+    ) -> Job:
+        """Queue an operation for a worker."""
+        request = self._request(table, operation, overrides, arguments, requested_by, trigger)
+        return submit(self._services, request)
+
+    def _request(
+        self,
+        table: Table,
+        operation: str | Operation,
+        overrides: Overrides,
+        arguments: Mapping[str, object] | None,
+        requested_by: str,
+        trigger: Trigger,
+    ) -> JobRequest:
+        said = {OVERRIDES: dict(overrides)} if overrides else {}
+        return JobRequest(
+            self.table(table), str(operation), {**said, **(arguments or {})}, requested_by, trigger
+        )
+
+    def maintain(
+        self,
+        tables: Sequence[TableRef] | None = None,
+        *,
+        dry_run: bool = False,
+        apply: bool = False,
+        only_due: bool = False,
+        any_time: bool = False,
+    ) -> list[TableReport]:
+        """Every operation that each table's policy asks for, in order; all tables by default."""
+        request = MaintainRequest(
+            dry_run=dry_run,
+            apply=apply,
+            only_due=only_due,
+            any_time=any_time,
+            parallel_tables=self._app.settings.maintain.parallel_tables,
+        )
+        wanted = self.tables() if tables is None else list(tables)
+        return maintain_tables(self._services, wanted, request)
+
+    def rollback(
+        self,
+        table: Table,
+        *,
+        snapshot_id: int | None = None,
+        time: datetime | None = None,
+        job_id: str | None = None,
+    ) -> Outcome:
+        """Take the table back to an earlier snapshot; one of the three says to which."""
+        target = RollbackTarget(snapshot_id, time, job_id)
+        return self.run(table, ROLLBACK, arguments=rollback_arguments(target))
+
+    # Snapshots and orphans, before they are let go
+
+    def expiry(self, table: Table, overrides: Overrides = None) -> tuple[ExpireSnapshots, str]:
+        """Which snapshots would go and which stay, and one sentence about it."""
+        facts = self.outline(table)
+        rules = self._services.policies.effective(facts, overrides).expire_snapshots
+        step = ExpireSnapshotsOperation(rules).select(self._services, facts)
+        return step, describe(step, rules)
+
+    def orphans(self, table: Table, overrides: Overrides = None) -> SweepReport:
+        """Files that nothing refers to. The sweep is remembered, and nothing else is changed."""
+        rules = self.policy(table, overrides).remove_orphan_files
+        return find_orphans(self._services, self.table(table), rules)
+
+    def quarantine(self, table: Table) -> list[QuarantineEntry]:
+        """Orphans that are waiting to be deleted."""
+        return quarantined(self._services, self.table(table))
+
+    def restore(self, table: Table, paths: Sequence[str] = ()) -> list[QuarantineEntry]:
+        """Take files off the quarantine for good, all of them where none is named."""
+        ref = self.table(table)
+        chosen = chosen_entries(ref, self.quarantine(ref), paths)
+        self.run(ref, Operation.REMOVE_ORPHAN_FILES, arguments={RESTORE: list(paths)})
+        return chosen
+
+    def consumers(self) -> list[Consumer]:
+        """Who still reads old snapshots, by table and name."""
+        return self._services.store.consumers.all()
+
+    def add_consumer(
+        self,
+        name: str,
+        table: Table,
+        *,
+        snapshot_id: int | None = None,
+        at: datetime | None = None,
+        lease_seconds: float,
+    ) -> Consumer:
+        """Register a reader of old snapshots, or move it on and renew its lease."""
+        facts, consumers = self.outline(table), self._services.store.consumers
+        if snapshot_id is not None and facts.snapshot(snapshot_id) is None:
+            raise InputError(
+                f"Table {facts.table} has no snapshot {snapshot_id}.",
+                next_step=f"List them: neve snapshots {facts.table}",
+            )
+        consumers.add(
+            name, facts.table, snapshot_id=snapshot_id, at=at, lease_seconds=lease_seconds
+        )
+        return next(item for item in consumers.all(facts.table) if item.name == name)
+
+    def remove_consumer(self, name: str, table: Table) -> bool:
+        """Forget a reader; False where there was none."""
+        return self._services.store.consumers.remove(name, self.table(table))
+
+    # Jobs
+
+    def job(self, job_id: str) -> Job | None:
+        return self._services.store.job(job_id)
+
+    def history(self, table: Table | None = None, limit: int = 100) -> list[Job]:
+        """What was done, newest first."""
+        return self._services.store.jobs(self.table(table) if table else None, limit)
+
+    def jobs(
+        self, pattern: str = "*", *, running: bool = False, limit: int = 100
+    ) -> list[JobReport]:
+        """Jobs, newest first; those that were left without an end get one, if the table tells."""
+        store, catalogs = self._services.store, self._app.catalogs
+
+        def is_for(job: Job) -> bool:
+            return pattern in ("*", str(job.table)) or catalogs.matches(job.table, pattern)
+
+        lost = [job for job in store.unfinished() if is_for(job)]
+        left = settle_jobs(self._services, lost, catalogs.names)
+        still_lost = {job.job_id for job in store.unfinished()}
+        looked = limit if pattern == "*" and not running else MAX_JOBS
+        chosen = [job for job in store.jobs(limit=looked) if is_for(job)]
+        return [
+            JobReport(
+                job,
+                not job.state.is_final and job.job_id not in still_lost,
+                left.get(job.job_id),
+                isinstance(left.get(job.job_id), EngineNeeded),
+            )
+            for job in chosen
+            if not (running and job.state.is_final)
+        ][:limit]
+
+    def cancel(self, job_id: str) -> Job | None:
+        """A queued job ends at once, a running one at its next boundary; None: no such job."""
+        return self._services.store.cancel(job_id)
+
+    @contextmanager
+    def events(self, listener: Callable[[JobEvent], None]) -> Iterator[None]:
+        """Tell the listener every event of this process's jobs, for the length of the block."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    def stop(self) -> None:
+        """Ask the jobs of this process to stop at their next boundary."""
+        self._services.stop.ask()
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a job of this process would have to stop first."""
+        return self._services.stop.has_jobs
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._services.stop.is_asked
+
+    def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
+        """Make a table with the small-files problem, cure it, and check that no row changed."""
+        return tell_story(self._app, batches, events, partitions)
+
+    def now(self) -> datetime:
+        """The time by the clock that jobs go by."""
+        return self._services.clock()
+
+    def _tell(self, event: JobEvent) -> None:
+        for listener in list(self._listeners):
+            listener(event)
+
+
+def _operation(name: str | Operation) -> Operation:
+    try:
+        return Operation(name)
+    except ValueError:
+        raise InputError(
+            f"There is no operation {name!r} that can be planned.",
+            next_step=f"Choose from: {', '.join(Operation)}.",
+        ) from None

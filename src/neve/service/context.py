@@ -1,0 +1,60 @@
+"""What the work of a job is given by the frame that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from neve.model.facts import TableFacts
+from neve.model.job import JobRequest, JobState
+from neve.model.outcome import Outcome
+from neve.model.policies import EffectivePolicy
+from neve.model.table import TableRef
+from neve.service.lease import HeldLease
+from neve.service.reporting import JobReporter
+from neve.service.services import Services
+
+#: Policy keys among the arguments of a request: what its caller said about the table's policy.
+OVERRIDES = "overrides"
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """One running job: its request, its hold on the table, and the services."""
+
+    services: Services
+    job_id: str
+    request: JobRequest
+    held: HeldLease
+    started_at: datetime
+    reporter: JobReporter
+
+    @property
+    def table(self) -> TableRef:
+        return self.request.table
+
+    @property
+    def operation(self) -> str:
+        return self.request.operation
+
+    def check(self) -> None:
+        """Raise where the table is another's by now, or the job is to stop."""
+        self.held.check()
+
+    def enter(self, state: JobState) -> None:
+        """Record where the job stands; needs the lease."""
+        self.held.enter(state)
+        self.reporter.tell(state, "")
+
+    def policy(self, facts: TableFacts) -> EffectivePolicy:
+        """The table's policy, with what the request says as its strongest layer."""
+        return self.services.policies.effective(facts, overrides_of(self.request))
+
+
+def overrides_of(request: JobRequest) -> Mapping[str, object]:
+    said = request.arguments.get(OVERRIDES)
+    return said if isinstance(said, Mapping) else {}
+
+
+Work = Callable[[JobContext], Outcome]

@@ -1,0 +1,68 @@
+"""The verbs of the product over its services: health, plan, apply, compact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from neve.model.facts import TableFacts
+from neve.model.health import Health
+from neve.model.job import JobRequest
+from neve.model.outcome import Outcome
+from neve.model.plan import CompactionPlan
+from neve.model.policy import CompactionPolicy
+from neve.model.table import TableRef
+from neve.planning.health import assess
+from neve.planning.planner import PlanRequest
+from neve.service.context import JobContext
+from neve.service.operations.rewrite_data_files import (
+    OPERATION,
+    apply_exactly,
+    compact,
+    plan_compaction,
+    refuse_if_stale,
+    with_undo_window,
+)
+from neve.service.run_job import run_work
+from neve.service.services import Services
+
+
+@dataclass(frozen=True)
+class Maintenance(Services):
+    """What Neve does with one table, over the ports that it is given."""
+
+    def health(self, table: TableRef) -> Health:
+        facts = self.surveyor.survey(table)
+        return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
+
+    def plan(
+        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: CompactionPolicy
+    ) -> CompactionPlan:
+        return plan_compaction(self, self.surveyor.survey(table, where=where), request, policy)
+
+    def apply(self, plan: CompactionPlan, *, log: bool = True) -> Outcome:
+        """Run exactly this plan, or refuse it."""
+        refuse_if_stale(self, plan)
+        wanted = with_undo_window(self, plan)
+        request = JobRequest(plan.table, str(OPERATION), {"plan_id": plan.plan_id})
+        return run_work(self, request, partial(apply_exactly, plan=wanted), log=log)
+
+    def compact(
+        self,
+        table: TableRef,
+        request: PlanRequest,
+        *,
+        where: str | None,
+        policy: CompactionPolicy,
+        planned: CompactionPlan | None = None,
+        log: bool = True,
+    ) -> Outcome:
+        """Plan and run; a plan that was made already is run as far as it still holds."""
+
+        def work(context: JobContext) -> Outcome:
+            def plan_of(facts: TableFacts) -> CompactionPlan:
+                return plan_compaction(context.services, facts, request, policy)
+
+            return compact(context, where, plan_of, planned)
+
+        return run_work(self, JobRequest(table, str(OPERATION)), work, log=log)

@@ -1,0 +1,54 @@
+"""Every operation that a job can run. A new one is a line in here."""
+
+from __future__ import annotations
+
+from neve.model.errors import InputError
+from neve.model.operation import Operation
+from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
+from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
+from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
+from neve.service.operations.handler import Handler, PlannedHandler
+from neve.service.operations.remove_dangling_deletes import RemoveDanglingDeletesOperation
+from neve.service.operations.remove_orphan_files import OrphansHandler
+from neve.service.operations.rewrite_data_files import CompactionHandler
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
+from neve.service.operations.rewrite_position_delete_files import (
+    RewritePositionDeleteFilesOperation,
+)
+from neve.service.operations.rollback import RollbackHandler
+from neve.service.operations.table_operation import TableOperationHandler
+
+#: What a policy can ask for, in the order in which it is run.
+PLANNED: tuple[PlannedHandler, ...] = (
+    CompactionHandler(),
+    TableOperationHandler(
+        RewritePositionDeleteFilesOperation.operation, RewritePositionDeleteFilesOperation.of
+    ),
+    TableOperationHandler(
+        RemoveDanglingDeletesOperation.operation, RemoveDanglingDeletesOperation.of
+    ),
+    TableOperationHandler(RewriteManifestsOperation.operation, RewriteManifestsOperation.of),
+    TableOperationHandler(ComputeTableStatsOperation.operation, ComputeTableStatsOperation.of),
+    TableOperationHandler(
+        ComputePartitionStatsOperation.operation, ComputePartitionStatsOperation.of
+    ),
+    TableOperationHandler(ExpireSnapshotsOperation.operation, ExpireSnapshotsOperation.of),
+    OrphansHandler(),
+)
+ALL: tuple[Handler, ...] = (*PLANNED, RollbackHandler())
+HANDLERS = {handler.name: handler for handler in ALL}
+
+
+def handler_of(operation: str) -> Handler:
+    """The handler of an operation by its name."""
+    try:
+        return HANDLERS[operation]
+    except KeyError:
+        raise InputError(
+            f"There is no operation {operation!r}.",
+            next_step=f"Choose from: {', '.join(sorted(HANDLERS))}.",
+        ) from None
+
+
+def planned_handler(operation: Operation) -> PlannedHandler:
+    return next(handler for handler in PLANNED if handler.operation is operation)

@@ -1,0 +1,94 @@
+"""A worker is `claim_next` and `run_job`: whatever was submitted is run from the job alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from neve.documents import to_document
+from neve.model.errors import PlanStale
+from neve.model.job import JobRequest, JobState, Trigger
+from neve.model.operation import Operation
+from neve.model.outcome import Status
+from neve.service.operations.registry import HANDLERS
+from neve.service.operations.rewrite_data_files import PLAN
+from neve.service.run_job import run_job, submit
+from neve.testing.facts import MB, TABLE, data_file
+
+
+def work(services):
+    lease = services.store.claim_next(services.lease_seconds)
+    return run_job(services, lease) if lease else None
+
+
+def test_a_submitted_compaction_waits_is_claimed_and_ends(services, store, lake):
+    job = submit(services, JobRequest(TABLE, "rewrite_data_files", requested_by="ann"))
+    assert (job.state, job.requested_by) == (JobState.QUEUED, "ann")
+    files = len(lake.facts.data_files)
+
+    outcome = work(services)
+
+    assert (outcome.job_id, outcome.status) == (job.job_id, Status.SUCCEEDED)
+    assert store.job(job.job_id).state is JobState.SUCCEEDED
+    assert len(lake.facts.data_files) < files
+    assert work(services) is None
+
+
+def test_what_the_caller_said_about_the_policy_reaches_the_worker(services, lake):
+    overrides = {"rewrite_data_files.options.min-input-files": 100}
+    submit(services, JobRequest(TABLE, "rewrite_data_files", {"overrides": overrides}))
+
+    assert work(services).status is Status.NOTHING_TO_DO
+
+
+def test_a_plan_travels_with_its_job_and_is_run_exactly(services, lake, plan):
+    made = plan()
+    request = JobRequest(TABLE, "rewrite_data_files", {PLAN: to_document(made)})
+    submit(services, request)
+    assert work(services).status is Status.SUCCEEDED
+    # Its files are gone now.
+    with pytest.raises(PlanStale):
+        submit(services, request)
+
+
+# The lake in memory lists no files; sweeps have a lake of their own.
+@pytest.mark.parametrize("operation", sorted(HANDLERS.keys() - {Operation.REMOVE_ORPHAN_FILES}))
+def test_every_operation_can_be_run_from_its_job_alone(services, store, lake, operation):
+    lake.append(data_file("late", MB))
+    arguments = {"snapshot_id": lake.facts.snapshots[0].snapshot_id}
+    request = JobRequest(TABLE, operation, arguments if operation == "rollback" else {})
+    job = submit(services, request)
+    outcome = work(services)
+
+    assert outcome.operation == operation
+    assert outcome.status.is_good
+    assert store.job(job.job_id).state.is_final
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("drop_table", {}),
+        ("rollback", {}),
+        ("rollback", {"snapshot_id": 1, "job_id": "x"}),
+        ("rollback", {"time": "yesterday"}),
+        ("rewrite_data_files", {PLAN: {"steps": 3}}),
+        ("rewrite_data_files", {"overrides": {"rewrite_data_files.wher": "x"}}),
+        ("remove_orphan_files", {"restore": [], "purge": True}),
+    ],
+)
+def test_what_could_never_be_run_makes_no_job(services, store, operation, arguments):
+    with pytest.raises(NeveError):
+        submit(services, JobRequest(TABLE, operation, arguments))
+
+    assert store.jobs() == []
+
+
+def test_a_rollback_to_a_moment_travels_as_text(services, store, lake):
+    lake.append(data_file("late", MB))
+    first = lake.facts.snapshots[0]
+    moment = (first.committed_at + timedelta(seconds=1)).isoformat()
+    submit(services, JobRequest(TABLE, "rollback", {"time": moment}, trigger=Trigger.API))
+
+    assert work(services).snapshot_after == first.snapshot_id

@@ -1,0 +1,99 @@
+"""The façade: its surface is what docs/python.md lists, and every method works without a JVM."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from neve import Neve
+from neve.model.errors import InputError
+from neve.model.job import JobState
+from neve.model.operation import Operation
+from neve.testing.facts import MB
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
+
+
+@pytest.fixture
+def neve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lake = LocalLake(tmp_path / ".neve")
+    table = lake.create("db.events", SCHEMA)
+    lake.commit(table, Manifest([FileEntry(f"file:///f{i}", (), size_bytes=MB) for i in range(5)]))
+    with Neve.open() as opened:
+        yield opened
+
+
+def public(of) -> set[str]:
+    return {name for name, _ in inspect.getmembers(of) if not name.startswith("_")}
+
+
+def test_its_surface_is_the_documented_one():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)", text, re.MULTILINE))
+
+    assert listed == public(Neve)
+
+
+def test_every_method_says_what_it_does_and_is_typed():
+    for name, method in inspect.getmembers(Neve, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        signature = inspect.signature(method)
+        assert signature.return_annotation is not inspect.Signature.empty, name
+        assert name == "job" or method.__doc__, name
+
+
+def test_looking(neve):
+    (table,) = neve.tables()
+    assert str(table) == "lake.db.events"
+    assert len(neve.survey("db.events").data_files) == 5
+    assert neve.health("db.events").score < 100
+    assert neve.history() == []
+    assert neve.jobs() == []
+    assert neve.consumers() == []
+    assert neve.diagnose("db.events", sample=1).table == table
+
+
+def test_a_plan_is_of_the_operation_that_was_asked_for(neve):
+    assert len(neve.plan("db.events").steps) == 1
+    for operation in Operation:
+        if operation is not Operation.REMOVE_ORPHAN_FILES:
+            assert neve.plan("db.events", operation).operation is operation
+    with pytest.raises(InputError) as raised:
+        neve.plan("db.events", "drop_table")
+    assert raised.value.next_step.startswith("Choose from: rewrite_data_files, ")
+
+
+def test_overrides_are_the_strongest_layer(neve):
+    key = "rewrite_data_files.options.min-input-files"
+    assert neve.policy("db.events", {key: 99}).setting(key).value == 99
+    assert neve.plan("db.events", overrides={key: 99}).is_empty
+
+
+def test_a_job_is_queued_found_and_cancelled(neve):
+    job = neve.submit("db.events", requested_by="ann")
+    assert neve.job(job.job_id).state is JobState.QUEUED
+    (report,) = neve.jobs()
+    assert report.job.job_id == job.job_id
+
+    assert neve.cancel(job.job_id).state is JobState.CANCELLED
+    assert neve.cancel("no-such-job") is None
+
+
+def test_listeners_hear_events_for_the_length_of_the_block(neve):
+    heard = []
+    with neve.events(heard.append):
+        neve.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+    count = len(heard)
+    neve.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+
+    assert heard[-1].phase is JobState.SUCCEEDED
+    assert count == len(heard) > 0
