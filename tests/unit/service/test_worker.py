@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from neve.documents import to_document
-from neve.model.errors import PlanStale
+from neve.model.errors import NeveError, PlanStale
 from neve.model.job import JobRequest, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.outcome import Status
