@@ -1,0 +1,53 @@
+"""How often a catalog is asked for a table: each time costs a request and the whole metadata."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from neve.catalog.connect import Catalogs
+from neve.model.job import JobRequest
+from neve.model.maintenance import MaintainRequest
+from neve.model.outcome import Status
+from neve.model.policy import CompactionPolicy
+from neve.planning.planner import PlanRequest
+from neve.service.maintain import maintain_tables
+from neve.service.run_job import run
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Tables that pyiceberg's side loaded, counted by name."""
+    counted: Counter[str] = Counter()
+    load = Catalogs.load
+
+    def counting(self, table):
+        counted[table.name] += 1
+        return load(self, table)
+
+    monkeypatch.setattr(Catalogs, "load", counting)
+    return counted
+
+
+def test_a_compaction_loads_its_table_three_times(lake, loads):
+    table = lake.create()
+    lake.fill(table)
+    loads.clear()
+
+    outcome = run(lake.app.maintenance, JobRequest(table, "rewrite_data_files"))
+
+    assert outcome.status is Status.SUCCEEDED
+    assert loads["events"] <= 3, loads
+
+
+def test_a_table_without_work_is_loaded_once(lake, loads):
+    table = lake.create()
+    lake.fill(table, files=1)
+    lake.app.maintenance.compact(table, PlanRequest(), where=None, policy=CompactionPolicy())
+    loads.clear()
+
+    (report,) = maintain_tables(lake.app.maintenance, [table], MaintainRequest())
+
+    assert report.is_good
+    assert loads["events"] == 1, loads

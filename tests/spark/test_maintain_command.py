@@ -1,0 +1,71 @@
+"""`neve maintain` as users run it: a process of its own, one JVM, several tables at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+
+COMMAND = "from neve.cli.main import run; run()"
+NAMES = [f"t{number}" for number in range(6)]
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqlCatalog:
+    properties = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path / 'catalog.db'}",
+        "warehouse": (tmp_path / "warehouse").as_uri(),
+    }
+    configuration = {
+        "catalogs": {"lake": properties},
+        "state": {"url": f"sqlite:///{tmp_path / 'state.db'}"},
+        "spark": {"master": "local[2]"},
+        "maintain": {"parallel_tables": 4},
+    }
+    (tmp_path / "neve.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    made = SqlCatalog("lake", **properties)
+    made.create_namespace("db")
+    for name in NAMES:
+        rows = pa.table({"id": pa.array(range(10), pa.int64())})
+        table = made.create_table(("db", name), rows.schema)
+        for _ in range(4):
+            table.append(rows)
+    return made
+
+
+def test_several_tables_share_one_engine(catalog, tmp_path):
+    before = {name: rows(catalog, name) for name in NAMES}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "-vv", "maintain", "lake.db.t*", "-o", "json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    document = json.loads(done.stdout)
+    found = {
+        report["table"]: {r["operation"]: r["status"] for r in report["operations"]}
+        for report in document["tables"]
+    }
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Starting Spark") <= 1
+    assert [found[f"lake.db.{name}"]["rewrite_data_files"] for name in NAMES] == ["succeeded"] * 6
+    for name in NAMES:
+        assert rows(catalog, name) == before[name]
+        assert len(list(catalog.load_table(("db", name)).scan().plan_files())) == 1
+    logged = catalog.load_table(("db", "_maintenance_log")).scan().to_arrow()
+    assert len(set(logged["job_id"].to_pylist())) >= len(NAMES)
+
+
+def rows(catalog: SqlCatalog, name: str) -> Counter[int]:
+    return Counter(catalog.load_table(("db", name)).scan().to_arrow()["id"].to_pylist())
