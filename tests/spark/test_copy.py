@@ -169,15 +169,15 @@ def test_object_storage_paths_and_a_data_path_elsewhere(lake, tmp_path):
 def during_the_copy(lake, action):
     """Let somebody else write after the files were spliced and before they are committed."""
     engine = lake.app.spark
-    splice = engine.splice
+    run_tasks = engine.run_tasks
 
     def hooked(*arguments):
-        reports = splice(*arguments)
-        engine.splice = splice
+        reports = run_tasks(*arguments)
+        engine.run_tasks = run_tasks
         action()
         return reports
 
-    engine.splice = hooked
+    engine.run_tasks = hooked
 
 
 def test_a_concurrent_append_is_kept(lake):

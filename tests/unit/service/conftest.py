@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.policy import CompactionPolicy, Engine
+from neve.model.policy import CompactionPolicy, RewriteMode
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintain import Maintenance
@@ -65,5 +65,5 @@ def services(lake, store, clock):
 def plan(services):
     """The plan for the table as it is now, on Iceberg's own action."""
     return lambda **request: services.plan(
-        TABLE, PlanRequest(**{"engine": Engine.SPARK, **request}), where=None, policy=POLICY
+        TABLE, PlanRequest(**{"engine": RewriteMode.SPARK, **request}), where=None, policy=POLICY
     )
