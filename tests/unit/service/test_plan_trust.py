@@ -157,6 +157,14 @@ def costs_nothing_that_is_a_number(body):
     body["plans"][0]["gain"] = float("nan")
 
 
+def asks_for_any_engine(body):
+    first_step(body)["engine"] = first_group(body)["engine"] = "auto"
+
+
+def asks_for_an_engine_that_is_none(body):
+    first_step(body)["engine"] = first_group(body)["engine"] = "transcode"
+
+
 def has_another_type(body):
     first_group(body)["files"] = {"path": "x"}
 
@@ -177,6 +185,8 @@ TAMPERED = [
     has_an_absurd_id,
     has_half_a_character,
     costs_nothing_that_is_a_number,
+    asks_for_any_engine,
+    asks_for_an_engine_that_is_none,
     has_another_type,
 ]
 
