@@ -33,6 +33,8 @@ def check_result(group: FileGroup, result: TaskResult) -> None:
 def _check_rows(group: FileGroup, file: WrittenFile) -> None:
     if min(file.rows_in, file.rows_deleted, file.rows_out) < 0:
         raise ProofFailed(f"{file.path} counts fewer rows than none.")
+    if not file.inputs:
+        raise ProofFailed(f"{file.path} was made of no file.")
     if file.rows_out == file.rows_in - file.rows_deleted:
         return
     raise ProofFailed(

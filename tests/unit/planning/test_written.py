@@ -97,6 +97,13 @@ def test_whatever_does_not_add_up_is_not_committed(change: dict, message: str) -
         check(SECOND, replace(FIRST, **change))
 
 
+def test_a_file_out_of_nothing_is_not_committed() -> None:
+    empty = {"inputs": (), "rows_in": 0, "rows_out": 0}
+
+    with pytest.raises(ProofFailed, match="made of no file"):
+        check(FIRST, SECOND, replace(FIRST, **empty, **OWN_METRICS))
+
+
 @pytest.mark.parametrize(
     "files", [(), (FIRST,), (SECOND,), (FIRST, FIRST), (FIRST, SECOND, SECOND)]
 )
