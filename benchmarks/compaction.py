@@ -66,16 +66,16 @@ class Bench:
 
     def neve(self, name: str, policy: CompactionPolicy) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
-        splice, spliced = engine.splice, [0.0]
+        run_tasks, in_tasks_s = engine.run_tasks, [0.0]
 
         def timed(*arguments: Any) -> Any:
             started = time.perf_counter()
             try:
-                return splice(*arguments)
+                return run_tasks(*arguments)
             finally:
-                spliced[0] += time.perf_counter() - started
+                in_tasks_s[0] += time.perf_counter() - started
 
-        engine.splice = timed  # type: ignore[method-assign]
+        engine.run_tasks = timed  # type: ignore[method-assign]
         with measured() as usage:
             outcome = maintenance.compact(
                 self.app.catalogs.parse(f"bench.{name}_neve"),
@@ -83,12 +83,12 @@ class Bench:
                 where=None,
                 policy=policy,
             )
-        engine.splice = splice  # type: ignore[method-assign]
+        engine.run_tasks = run_tasks  # type: ignore[method-assign]
         if outcome.status != "succeeded":
             raise SystemExit(f"{name}: {outcome.status}: {outcome.reason}")
         return {
             **asdict(usage),
-            "driver_s": usage.wall_s - spliced[0],
+            "driver_s": usage.wall_s - in_tasks_s[0],
             "engines": outcome.engines,
             "files": [outcome.stats.files_before, outcome.stats.files_after],
             "proof": outcome.proof.level if outcome.proof else None,

@@ -8,7 +8,7 @@ import pytest
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
-from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
@@ -68,7 +68,7 @@ def busy(lake, monkeypatch):
 
         lake.app.engine.use(engine)
         monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
-        asked = PlanRequest(**{"engine": Engine.SPARK, **request})
+        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
         outcome = lake.app.maintenance.compact(table, asked, where=None, policy=CompactionPolicy())
         return table, outcome, seen[0]
 
@@ -214,7 +214,7 @@ def test_only_files_that_were_planned_are_taken(lake):
     )
     before, rows = lake.facts(table), lake.rows(table)
     plan = lake.app.maintenance.plan(
-        table, PlanRequest(engine=Engine.SPARK), where=None, policy=policy
+        table, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=policy
     )
     planned = {file.path for group in plan.groups for file in group.files}
 

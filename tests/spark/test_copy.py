@@ -8,7 +8,7 @@ import pytest
 from tests.spark.test_compaction import SHAPES
 
 from neve.model.outcome import Status
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, Strategy
 
 #: Test files are tiny, so any row group is worth keeping here.
 COPY = CompactionPolicy(min_row_group_bytes=1)
@@ -169,15 +169,15 @@ def test_object_storage_paths_and_a_data_path_elsewhere(lake, tmp_path):
 def during_the_copy(lake, action):
     """Let somebody else write after the files were spliced and before they are committed."""
     engine = lake.app.spark
-    splice = engine.splice
+    run_tasks = engine.run_tasks
 
     def hooked(*arguments):
-        reports = splice(*arguments)
-        engine.splice = splice
+        reports = run_tasks(*arguments)
+        engine.run_tasks = run_tasks
         action()
         return reports
 
-    engine.splice = hooked
+    engine.run_tasks = hooked
 
 
 def test_a_concurrent_append_is_kept(lake):
@@ -241,3 +241,37 @@ def test_a_small_row_group_is_left_to_spark_by_the_plan(lake):
 
     assert str(group.engine) == "spark"
     assert "too small to keep" in group.engine_reason
+
+
+def test_a_sorted_table_is_copied_with_the_order_of_its_row_groups(lake):
+    table = lake.create()
+    lake.sql(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY id DESC")
+    lake.fill(table)
+    before = lake.rows(table)
+    plan = lake.plan(table, policy=COPY)
+
+    outcome = lake.app.maintenance.apply(plan)
+
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 1)
+    assert "each keeps its order" in plan.groups[0].engine_reason
+    assert lake.rows(table) == before
+    (row,) = lake.sql(f"SELECT file_path, sort_order_id FROM {table}.files").collect()
+    assert row["sort_order_id"] == 0
+    with pq.ParquetFile(path_of(row["file_path"])) as parquet:
+        groups = [parquet.read_row_group(n)["id"].to_pylist() for n in range(3)]
+    assert all(ids == sorted(ids, reverse=True) for ids in groups)
+    assert lake.plan(table, policy=COPY).is_empty
+    assert lake.compact(table, Strategy.SORT, policy=COPY).engines["spark"] == 1
+    assert lake.rows(table) == before
+
+
+def test_what_an_engine_did_is_measured(lake):
+    table = lake.create()
+    lake.fill(table)
+    size = sum(file.size_bytes for file in lake.facts(table).data_files)
+
+    (use,) = lake.compact(table, policy=COPY).engine_use
+
+    assert (use.engine, use.files) == ("copy", 3)
+    assert 0 < use.bytes < size
+    assert use.seconds > 0

@@ -19,13 +19,21 @@ from pyarrow import fs
 from tests.system.stack_fixtures import RunningStack
 
 from neve.model.errors import ParquetError
-from neve.model.rewrite import LeafColumn, SpliceOrder, SpliceReport, SpliceRequirements
+from neve.model.policy import Engine
+from neve.model.rewrite import (
+    LeafColumn,
+    RewriteTask,
+    SpliceRequirements,
+    StoreDigests,
+    TaskInput,
+    WrittenFile,
+)
 from neve.parquet.copy_s3 import NO_COPIES, splice_in_s3
 from neve.parquet.indexes import load_source
 from neve.parquet.remote import plan_upload
 from neve.parquet.splice import plan_splice
-from neve.spark.rewrite import task_s3
-from neve.spark.rewrite.task import run_order
+from neve.spark.rewrite.task import run_task
+from neve.storage import s3
 from neve.storage.access import Storage, storage_of
 from neve.storage.s3 import S3Reader, S3Store
 
@@ -81,9 +89,13 @@ class Shelf:
             self.sources.append((f"s3://{self.bucket}/{key}", len(sink.getvalue())))
             self.tables.append(table)
 
-    def run(self, storage: Any = None) -> SpliceReport:
-        order = SpliceOrder(1, tuple(self.sources), (self.target,))
-        return run_order(order, WANTED, storage or self.storage, 0)
+    def run(self, storage: Any = None) -> WrittenFile:
+        inputs = tuple(TaskInput(*source) for source in self.sources)
+        task = RewriteTask(1, inputs, (), ((self.target,),), (Engine.REMOTE_COPY,))
+        result = run_task(task, WANTED, storage or self.storage, 0)
+        assert result.refused is None
+        (file,) = result.files
+        return file
 
     def read(self) -> pa.Table:
         """The new object, through the endpoint."""
@@ -97,7 +109,7 @@ class Shelf:
         return pq.read_table(self.target.removeprefix("s3://"), filesystem=store)
 
     @property
-    def uncommitted_files(self) -> tuple[list[str], list[str]]:
+    def leftovers(self) -> tuple[list[str], list[str]]:
         """Keys besides the sources, and uploads that were neither completed nor aborted."""
         listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix)
         uploads = self.client.list_multipart_uploads(Bucket=self.bucket, Prefix=self.prefix)
@@ -158,10 +170,10 @@ def test_the_store_makes_a_file_that_engines_read(shelf: Shelf) -> None:
 
     report = shelf.run()
 
-    assert (report.refused, report.engine, report.notes) == (None, "remote_copy", ())
-    assert report.checksum is not None
+    assert (report.engine, report.notes) == (Engine.REMOTE_COPY, ())
+    assert isinstance(report.proof, StoreDigests)
     expected = pa.concat_tables(shelf.tables)
-    assert (report.rows, report.row_groups) == (expected.num_rows, len(SIZES_MB))
+    assert (report.rows_out, len(report.split_offsets)) == (expected.num_rows, len(SIZES_MB))
     assert shelf.read().equals(expected)
     path = Path(shelf.stack.facts["s3"]["data_folder"], report.path.removeprefix("s3://"))
     question = f"SELECT count(*), sum(c1::hugeint), sum(c4::hugeint) FROM '{path}'"
@@ -180,7 +192,7 @@ def test_hardly_a_byte_passes_through_the_client(
             super().__init__(client)
             stores.append(self)
 
-    monkeypatch.setattr(task_s3, "S3Store", Kept)
+    monkeypatch.setattr(s3, "S3Store", Kept)
     report = shelf.run()
 
     counts = stores[0].counts
@@ -197,7 +209,7 @@ def test_small_files_are_gathered(shelf: Shelf) -> None:
 
     report = shelf.run()
 
-    assert report.engine == "remote_copy"
+    assert report.engine is Engine.REMOTE_COPY
     # Three small files and two loans, so that the gathered parts have 5 MiB.
     assert 5_000_000 < report.bytes_through_task < 7_000_000
     assert shelf.read().equals(pa.concat_tables(shelf.tables))
@@ -208,7 +220,7 @@ def test_files_that_are_all_small_go_through_the_client(shelf: Shelf) -> None:
 
     report = shelf.run()
 
-    assert (report.engine, report.bytes_through_task) == ("copy", report.copied_bytes)
+    assert report.segments == {Engine.COPY: report.bytes_through_task}
     assert shelf.read().equals(pa.concat_tables(shelf.tables))
 
 
@@ -217,8 +229,8 @@ def test_a_store_without_copies_is_sent_the_bytes(shelf: Shelf) -> None:
 
     report = shelf.run(Meddler(shelf.storage, "upload_part_copy", refuse("NotImplemented", 501)))
 
-    assert (report.engine, report.notes) == ("copy", (NO_COPIES,))
-    assert report.bytes_through_task == report.copied_bytes
+    assert (report.engine, report.notes) == (Engine.COPY, (NO_COPIES,))
+    assert report.segments == {Engine.COPY: report.bytes_through_task}
     assert shelf.read().equals(pa.concat_tables(shelf.tables))
     assert shelf.leftovers == ([f"{shelf.prefix}/new.parquet"], [])
 
@@ -241,7 +253,7 @@ def test_a_completion_whose_answer_is_lost_counts(shelf: Shelf) -> None:
 
     report = shelf.run(Meddler(shelf.storage, "complete_multipart_upload", complete_and_lose))
 
-    assert report.rows == pa.concat_tables(shelf.tables).num_rows
+    assert report.rows_out == pa.concat_tables(shelf.tables).num_rows
     assert shelf.leftovers[1] == []
 
 

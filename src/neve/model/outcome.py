@@ -94,6 +94,16 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineUse:
+    """What one engine worked on in a run, committed or not, and how long."""
+
+    engine: str
+    files: int
+    bytes: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of one job."""
 
@@ -104,7 +114,10 @@ class Outcome:
     reason: str
     started_at: datetime
     finished_at: datetime
+    #: New files by the engine that laid down most of each.
     engines: dict[str, int] = field(default_factory=dict)
+    #: For learning rates; empty in outcomes of before it was measured.
+    engine_use: tuple[EngineUse, ...] = ()
     stats: CompactionStats = field(default_factory=CompactionStats)
     proof: Proof | None = None
     snapshot_before: int | None = None

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from neve.model.expiry import ExpiryRules
 from neve.model.operation import Operation
 from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
-from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.model.table import TableRef
 
 #: A setting's value, read and checked.
@@ -93,7 +93,7 @@ class RewriteDataFilesArguments:
     strategy: Strategy = Strategy.AUTO
     sort_columns: tuple[str, ...] = ()
     where: str | None = None
-    engine: Engine = Engine.AUTO
+    engine: RewriteMode = RewriteMode.AUTO
 
 
 @dataclass(frozen=True, slots=True)

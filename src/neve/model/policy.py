@@ -28,18 +28,21 @@ class Strategy(StrEnum):
         return self in (Strategy.SORT, Strategy.ZORDER)
 
 
-class Engine(StrEnum):
-    """Who rewrites a file group."""
+class RewriteMode(StrEnum):
+    """Which engine is asked for: the best that can, or this one and what it falls back to."""
 
     AUTO = "auto"
     SPARK = "spark"
     COPY = "copy"
     REMOTE_COPY = "remote_copy"
 
-    @property
-    def copies(self) -> bool:
-        """True for engines that keep row groups as they are."""
-        return self in (Engine.COPY, Engine.REMOTE_COPY)
+
+class Engine(StrEnum):
+    """Who rewrites a file group; `planning/engines.py` says what each one can."""
+
+    SPARK = "spark"
+    COPY = "copy"
+    REMOTE_COPY = "remote_copy"
 
 
 @dataclass(frozen=True, slots=True)

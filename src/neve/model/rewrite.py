@@ -1,10 +1,13 @@
-"""What a rewrite by copying is told, and what it reports."""
+"""What a rewrite is told, and what it reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
+from neve.model.facts import DeleteFileFacts
 from neve.model.groups import JsonValue
+from neve.model.policy import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +68,109 @@ class SpliceRequirements:
 
 
 @dataclass(frozen=True, slots=True)
-class SpliceOrder:
-    """One output file: whose row groups it gets, and a name for each attempt to write it."""
+class TaskInput:
+    """A data file that a task replaces, as its manifest has it."""
 
-    group_id: int
-    sources: tuple[tuple[str, int], ...]
-    targets: tuple[str, ...]
+    path: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class SpliceReport:
-    """What a task says about an order: a written file, or why it refused."""
+class RewriteTask:
+    """A file group for one task: what is replaced, by how many files, and who may write them."""
 
     group_id: int
-    refused: str | None = None
-    path: str = ""
-    size_bytes: int = 0
-    rows: int = 0
-    row_groups: int = 0
+    inputs: tuple[TaskInput, ...]
+    #: Delete files that a reader of the inputs applies.
+    deletes: tuple[DeleteFileFacts, ...]
+    #: For each output its names: one for every attempt at every engine of the ladder.
+    outputs: tuple[tuple[str, ...], ...]
+    #: Engines that run inside a task, best first. After the last one comes Iceberg's action.
+    ladder: tuple[Engine, ...]
+
+    def names(self, attempt: int, engine: Engine) -> tuple[str, ...]:
+        """A name for each output that no other attempt and no other engine writes."""
+        number = attempt * len(self.ladder) + self.ladder.index(engine)
+        return tuple(names[number] for names in self.outputs)
+
+    def names_before(self, attempt: int) -> tuple[str, ...]:
+        """Names that earlier attempts may have left behind."""
+        return tuple(name for names in self.outputs for name in names[: attempt * len(self.ladder)])
+
+
+@dataclass(frozen=True, slots=True)
+class BytesCompared:
+    """The new file was read back: every byte of data is as in its source, or as we encoded it."""
+
+    level: ClassVar[str] = "bytes"
+
+    data_bytes: int
+    compared_bytes: int
+
+    @property
+    def problem(self) -> str | None:
+        """Why it proves nothing, or None."""
+        if self.compared_bytes == self.data_bytes:
+            return None
+        return f"holds {self.data_bytes} bytes of data, and {self.compared_bytes} were compared"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDigests:
+    """The store's digests of all parts are those of the whole object; sources are pinned."""
+
+    level: ClassVar[str] = "store"
+
+    #: CRC-32 over the digests, None where the store gave none.
+    checksum: int | None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it proves nothing, or None."""
+        return None if self.checksum is not None else "has parts without a digest of the store"
+
+
+#: What was decoded needs a proof by its rows. It becomes a third kind, with its level.
+FileProof: TypeAlias = BytesCompared | StoreDigests
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A new file that nothing refers to yet, and why it is believed."""
+
+    path: str
+    size_bytes: int
+    #: Numbers of the task's inputs whose rows it holds.
+    inputs: tuple[int, ...]
+    rows_in: int
+    rows_deleted: int
+    rows_out: int
+    #: Bytes of data by the engine that laid them down; one file may have several.
+    segments: dict[Engine, int]
+    proof: FileProof
     split_offsets: tuple[int, ...] = ()
-    copied_bytes: int = 0
-    #: Data bytes that went through the task; less than `copied_bytes` where the store copied.
+    #: None where the file holds just the rows of its inputs: then theirs are merged.
+    metrics: ColumnMetrics | None = None
+    #: Data bytes that passed through the task; none of those that a store copied.
     bytes_through_task: int = 0
-    #: Copied bytes that were read back and found equal to their sources.
-    compared_bytes: int = 0
-    #: Of a store's digests of what it copied, where the bytes were not compared.
-    checksum: int | None = None
-    engine: str = "copy"
     requests: int = 0
+    #: What the file lacks that its inputs had, how the store behaved, and which engines refused.
     notes: tuple[str, ...] = ()
-    #: Names that earlier attempts may have left behind.
+
+    @property
+    def engine(self) -> Engine:
+        """The one that laid down most of it."""
+        return max(self.segments, key=lambda engine: self.segments[engine])
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task says about a group: new files, or why the last engine of its ladder refused."""
+
+    group_id: int
+    files: tuple[WrittenFile, ...] = ()
+    refused: str | None = None
+    #: Names under which something may lie that will not be committed.
     leftovers: tuple[str, ...] = ()
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, check_output
-from neve.parquet.plan import CopyRange, SplicePlan
+from neve.parquet.plan import CopyRange, Encoded, SplicePlan
 from neve.parquet.sources import OpenSources
 from neve.storage.readers import LocalReader
 
@@ -35,8 +35,8 @@ def splice_local(
 ) -> SpliceResult:
     """Write the planned file; it appears under its name only when it is whole and checked.
 
-    An existing file is never replaced. With "bytes" every copied byte is read back and compared
-    with its source; `sync` waits until the disk has them.
+    An existing file is never replaced. With "bytes" all data is read back and compared with its
+    source, or with what we encoded; `sync` waits until the disk has them.
     """
     final = Path(target)
     # Not hidden: what a killed process leaves must be found by whoever looks for orphans.
@@ -73,12 +73,15 @@ def _write(plan: SplicePlan, draft: Path, *, sync: bool) -> None:
 
 
 def _compare(plan: SplicePlan, written: LocalReader) -> int:
-    """Hold every copied byte against its source; returns how many were equal, which is all."""
+    """Hold every byte of data against what it should be; returns how many there were."""
     at = compared = 0
     with OpenSources(plan, LocalReader) as sources:
         for part in plan.parts:
             if isinstance(part, CopyRange):
                 compare_range(sources.reader(part.source), part, written, at)
+                compared += part.length
+            elif isinstance(part, Encoded):
+                compare_encoded(part, written, at)
                 compared += part.length
             at += part.length
     return compared
@@ -90,6 +93,15 @@ def compare_range(reader: LocalReader, part: CopyRange, written: LocalReader, at
         size = min(_BUFFER_BYTES, part.length - done)
         if reader.read_at(part.offset + done, size) != written.read_at(at + done, size):
             raise ParquetCorrupt(f"{written.path} was written with other bytes than its sources.")
+
+
+def compare_encoded(part: Encoded, written: LocalReader, at: int) -> None:
+    """Raise where pages of ours and what was written of them differ."""
+    expected = memoryview(part.data)
+    for done in range(0, part.length, _BUFFER_BYTES):
+        size = min(_BUFFER_BYTES, part.length - done)
+        if written.read_at(at + done, size) != expected[done : done + size]:
+            raise ParquetCorrupt(f"{written.path} was written with other bytes than were encoded.")
 
 
 def copy_range(reader: LocalReader, offset: int, length: int, descriptor: int) -> None:

@@ -33,7 +33,7 @@ from typing import Final
 
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, Verify, check_output, checksum_of
-from neve.parquet.plan import CopyRange, Part, SplicePlan
+from neve.parquet.plan import CopyRange, Encoded, Part, SplicePlan
 from neve.parquet.remote import CopyPart, GatherPart, UploadPlan, plan_through_client
 from neve.storage.s3 import (
     TAIL_BYTES,
@@ -104,7 +104,7 @@ def splice_in_s3(
     """Make the planned object; `readers` are the plan's sources as they were read for the plan.
 
     The result's checksum is the CRC-32 of the parts' ETags where those are the proof (see above),
-    and that of all copied bytes where they were read back. An existing object is never replaced.
+    and that of all bytes of data where they were read back. An existing object is never replaced.
     `options` go with the new object: encryption, storage class, tags.
     """
     work = _Work(plan, store, target, readers, options or {}, verify)
@@ -236,7 +236,7 @@ def _check(
         completed_etag is not None and all(part.has_own_key for part in parts)
     )
     if not is_proven or work.verify == "checksum":
-        return check_output(plan, reader, _sources_checksum(work)), True
+        return check_output(plan, reader, _data_checksum(work)), True
     result = check_output(plan, reader)
     _check_spots(work, upload, reader)
     return replace(result, checksum=zlib.crc32(",".join(etags).encode())), False
@@ -263,12 +263,14 @@ def _check_spots(work: _Work, upload: UploadPlan, reader: S3Reader) -> None:
             raise ParquetCorrupt(f"{work.target} was written with other bytes than its sources.")
 
 
-def _sources_checksum(work: _Work) -> int:
+def _data_checksum(work: _Work) -> int:
     checksum = 0
     for part in work.plan.parts:
         if isinstance(part, CopyRange):
             source = work.readers[part.source]
             checksum = checksum_of(source, part.offset, part.length, checksum)
+        elif isinstance(part, Encoded):
+            checksum = zlib.crc32(part.data, checksum)
     return checksum
 
 

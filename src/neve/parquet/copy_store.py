@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from neve.model.errors import ParquetError
 from neve.parquet.outcome import SpliceResult, Verify, check_output
-from neve.parquet.plan import CopyRange, Literal, SplicePlan
+from neve.parquet.plan import CopyRange, Encoded, Literal, Part, SplicePlan
 from neve.parquet.sources import OpenSources
 from neve.storage.readers import StoreReader
 
@@ -62,36 +62,38 @@ def _write(plan: SplicePlan, file_system: Any, target: str, source_file_system: 
         file_system.open_output_stream(target) as output,
         closing(_pieces(plan, sources)) as pieces,
     ):
-        for data, is_copied in pieces:
+        for data, is_data in pieces:
             output.write(data)
-            if is_copied:
+            if is_data:
                 checksum = zlib.crc32(data, checksum)
     return checksum
 
 
 def _pieces(plan: SplicePlan, sources: OpenSources[StoreReader]) -> Generator[tuple[bytes, bool]]:
-    """The bytes of the new file in order, and whether they come from a source."""
-    ahead: deque[Future[bytes] | bytes] = deque()
+    """The bytes of the new file in order, and whether they are data."""
+    ahead: deque[Future[bytes] | Literal | Encoded] = deque()
     with ThreadPoolExecutor(max_workers=_PIECES_AHEAD, thread_name_prefix="splice") as pool:
         for part in _small_parts(plan):
-            if isinstance(part, Literal):
-                ahead.append(part.data)
-            else:
+            if isinstance(part, CopyRange):
                 reader = sources.reader(part.source)
                 ahead.append(pool.submit(reader.read_at, part.offset, part.length))
+            else:
+                ahead.append(part)
             if len(ahead) > _PIECES_AHEAD:
                 yield _resolve(ahead.popleft())
         while ahead:
             yield _resolve(ahead.popleft())
 
 
-def _resolve(piece: Future[bytes] | bytes) -> tuple[bytes, bool]:
-    return (piece, False) if isinstance(piece, bytes) else (piece.result(), True)
+def _resolve(piece: Future[bytes] | Literal | Encoded) -> tuple[bytes, bool]:
+    if isinstance(piece, Future):
+        return piece.result(), True
+    return piece.data, isinstance(piece, Encoded)
 
 
-def _small_parts(plan: SplicePlan) -> Iterator[CopyRange | Literal]:
+def _small_parts(plan: SplicePlan) -> Iterator[Part]:
     for part in plan.parts:
-        if isinstance(part, Literal):
+        if not isinstance(part, CopyRange):
             yield part
             continue
         for start in range(0, part.length, _PIECE_BYTES):

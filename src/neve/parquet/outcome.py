@@ -9,10 +9,11 @@ from typing import Final, Literal, TypeAlias
 from neve.model.errors import ParquetCorrupt
 from neve.parquet.footer import read_footer
 from neve.parquet.layout import MAGIC
-from neve.parquet.plan import CopyRange, SplicePlan
+from neve.parquet.plan import Literal as Structure
+from neve.parquet.plan import SplicePlan
 from neve.storage.readers import Reader
 
-#: "size" compares lengths and the footer; "checksum" also reads all copied bytes back.
+#: "size" compares lengths and the footer; "checksum" also reads all bytes of data back.
 Verify: TypeAlias = Literal["size", "checksum"]
 
 _READ_BYTES: Final = 1024 * 1024
@@ -28,14 +29,15 @@ class SpliceResult:
     row_groups: int
     split_offsets: tuple[int, ...]
     copied_bytes: int
-    #: CRC-32 of all copied bytes in order, or of a store's digests of them, if there is one.
+    #: CRC-32 of all bytes of data in order, or of a store's digests of them, if there is one.
     checksum: int | None
-    #: Copied bytes that were read back and found equal to their sources.
+    #: Bytes of data that were read back and found as they should be.
     compared_bytes: int = 0
+    encoded_bytes: int = 0
 
 
 def check_output(
-    plan: SplicePlan, reader: Reader, source_checksum: int | None = None
+    plan: SplicePlan, reader: Reader, data_checksum: int | None = None
 ) -> SpliceResult:
     """Hold a written file against its plan; raises where they differ."""
     if reader.size_bytes != plan.size_bytes:
@@ -49,9 +51,9 @@ def check_output(
     split_offsets = tuple(group.split_offset for group in footer.row_groups)
     if (footer.rows, split_offsets) != (plan.rows, plan.split_offsets):
         raise _differs(reader, "other row groups")
-    if source_checksum is not None:
+    if data_checksum is not None:
         written = _written_checksum(plan, reader)
-        if written != source_checksum:
+        if written != data_checksum:
             raise _differs(reader, "other bytes than its sources")
     return SpliceResult(
         path=reader.path,
@@ -60,7 +62,9 @@ def check_output(
         row_groups=plan.row_groups,
         split_offsets=plan.split_offsets,
         copied_bytes=plan.copied_bytes,
-        checksum=source_checksum,
+        checksum=data_checksum,
+        compared_bytes=0 if data_checksum is None else plan.data_bytes,
+        encoded_bytes=plan.encoded_bytes,
     )
 
 
@@ -76,7 +80,7 @@ def _written_checksum(plan: SplicePlan, reader: Reader) -> int:
     checksum = 0
     at = 0
     for part in plan.parts:
-        if isinstance(part, CopyRange):
+        if not isinstance(part, Structure):
             checksum = checksum_of(reader, at, part.length, checksum)
         at += part.length
     return checksum

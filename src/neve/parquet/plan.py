@@ -1,4 +1,4 @@
-"""A file to be, as data: parts in order, each a range of a source or literal bytes."""
+"""A file to be, as data: parts in order, each a range of a source or bytes of our own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CopyRange:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Bytes that the plan itself holds."""
+    """Bytes of structure that the plan itself holds: magic, indexes, footer."""
 
     data: bytes = field(repr=False)
 
@@ -35,7 +35,19 @@ class Literal:
         return len(self.data)
 
 
-Part: TypeAlias = CopyRange | Literal
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Pages that were encoded anew. They are data as copied ones are, and proven as those."""
+
+    data: bytes = field(repr=False)
+
+    @property
+    def length(self) -> int:
+        """How many bytes they are."""
+        return len(self.data)
+
+
+Part: TypeAlias = CopyRange | Literal | Encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,16 @@ class SplicePlan:
     def copied_bytes(self) -> int:
         """How many bytes come from the sources."""
         return sum(part.length for part in self.parts if isinstance(part, CopyRange))
+
+    @property
+    def encoded_bytes(self) -> int:
+        """How many bytes of data do not."""
+        return sum(part.length for part in self.parts if isinstance(part, Encoded))
+
+    @property
+    def data_bytes(self) -> int:
+        """How many bytes of data the file has; the rest is structure."""
+        return self.copied_bytes + self.encoded_bytes
 
     @property
     def footer(self) -> bytes:
@@ -92,6 +114,13 @@ class PartList:
     def write(self, data: bytes) -> int:
         """Lay down literal bytes, and return where they come to lie."""
         self._pending.append(data)
+        self.size_bytes += len(data)
+        return self.size_bytes - len(data)
+
+    def encode(self, data: bytes) -> int:
+        """Lay down pages that were encoded anew, and return where they come to lie."""
+        self._flush()
+        self._parts.append(Encoded(data))
         self.size_bytes += len(data)
         return self.size_bytes - len(data)
 

@@ -1,11 +1,11 @@
 """A planned file as a multipart upload: what the store copies itself, and what is sent to it.
 
 A store copies ranges of its own objects, but every part of an upload except the last must have
-5 MiB or more. So a large range becomes parts that the store copies, and whatever is smaller is
-gathered with its neighbours into a part that passes through the client. Where a gathered part is
-still too short, it borrows bytes from the large ranges beside it; a range that has too little to
-lend is gathered whole if nothing cheaper helps. Of all ways to do so, one is chosen that sends
-the fewest bytes.
+5 MiB or more. So a large range becomes parts that the store copies, and whatever is smaller, or
+encoded by us, is gathered with its neighbours into a part that passes through the client. Where a
+gathered part is still too short, it borrows bytes from the large ranges beside it; a range that has
+too little to lend is gathered whole if nothing cheaper helps. Of all ways to do so, one is chosen
+that sends the fewest bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from neve.model.errors import ParquetUnsupported
 from neve.parquet.layout import MAGIC
-from neve.parquet.plan import CopyRange, Literal, Part, SplicePlan
+from neve.parquet.plan import CopyRange, Encoded, Literal, Part, SplicePlan
 
 MIN_PART_BYTES: Final = 5 * 1024 * 1024
 MAX_PART_BYTES: Final = 5 * 1024 * 1024 * 1024
@@ -65,6 +65,11 @@ class UploadPlan:
     def read_bytes(self) -> int:
         """Bytes of the sources that pass through the client."""
         return sum(part.read_bytes for part in self.parts if isinstance(part, GatherPart))
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that the store copies by itself."""
+        return sum(part.length for part in self.parts if isinstance(part, CopyPart))
 
     @property
     def is_copied_by_store(self) -> bool:
@@ -238,8 +243,8 @@ def _gathered(zone: Sequence[Part], min_part_bytes: int) -> Iterator[GatherPart]
 def _divide(piece: Part, at: int) -> tuple[Part, Part | None]:
     if piece.length <= at:
         return piece, None
-    if isinstance(piece, Literal):
-        return Literal(piece.data[:at]), Literal(piece.data[at:])
+    if isinstance(piece, (Literal, Encoded)):
+        return type(piece)(piece.data[:at]), type(piece)(piece.data[at:])
     head = CopyRange(piece.source, piece.offset, at)
     return head, CopyRange(piece.source, piece.offset + at, piece.length - at)
 

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from neve.model.groups import Cost, Interval
-from neve.model.policy import Engine
-
-#: A reader fetches a large file in ranges of about this size, a writer in parts of this size.
-READ_RANGE_BYTES = 8 * 1024 * 1024
-UPLOAD_PART_BYTES = 32 * 1024 * 1024
-MB = 1024 * 1024
-#: Copying row groups before anything was learned: a disk or a store, wrong by a factor perhaps.
-DEFAULT_COPY_BYTES_PER_SECOND = Interval(low=80 * MB, expected=250 * MB, high=800 * MB)
-#: To copy a source, its footer is read, and what is copied is looked at in a few spots.
-GETS_PER_COPIED_FILE = 3
+from neve.model.policy import Engine, RewriteMode
+from neve.planning.engines import Transfer, allowed, row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +22,44 @@ class CostModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast an engine rewrites: so many bytes in a second, and some time for each file."""
+
+    bytes_per_second: Interval
+    seconds_per_file: float = 0.0
+
+    def seconds(self, files: int, size_bytes: int) -> Interval:
+        """How long it takes for these files."""
+        opening, speed = self.seconds_per_file * files, self.bytes_per_second
+        return Interval(
+            low=opening + size_bytes / speed.high,
+            expected=opening + size_bytes / speed.expected,
+            high=opening + size_bytes / speed.low,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """How fast this deployment rewrites, and how much smaller outputs get."""
 
-    bytes_per_second: Interval
-    #: The same where row groups are copied instead of re-encoded.
-    copy_bytes_per_second: Interval = DEFAULT_COPY_BYTES_PER_SECOND
+    #: Speeds that were learned; an engine without one has that of its row.
+    speeds: Mapping[Engine, Speed] = field(default_factory=dict)
     #: What a run takes however little it rewrites: starting the engine, planning, committing.
     overhead_seconds: float = 5.0
-    #: Output bytes per input byte.
+    #: Output bytes per input byte, where rows are encoded again.
     compression_ratio: float = 1.0
     #: How many past runs the rates were learned from; 0 means defaults.
     samples: int = 0
     #: Mean relative error of the time estimates of those runs.
     time_error: float | None = None
+
+    def speed_of(self, engine: Engine) -> Speed:
+        """What was learned of the engine, or of the one that it falls back to, or the default."""
+        own = row_of(engine)
+        for row in allowed(RewriteMode(engine.value)):
+            if row.decodes == own.decodes and row.engine in self.speeds:
+                return self.speeds[row.engine]
+        return Speed(own.bytes_per_second)
 
 
 def estimate(
@@ -56,23 +72,20 @@ def estimate(
     engine: Engine = Engine.SPARK,
 ) -> Cost:
     """The cost of reading those files with their deletes and writing the outputs."""
-    sizes = list(file_sizes)
+    sizes, row = list(file_sizes), row_of(engine)
     bytes_read = sum(sizes)
-    bytes_written = bytes_read if engine.copies else int(bytes_read * rates.compression_ratio)
-    gets, puts = _requests(sizes, delete_files, bytes_written, output_files, engine)
-    speed = rates.copy_bytes_per_second if engine.copies else rates.bytes_per_second
-    seconds = Interval(
-        low=bytes_read / speed.high,
-        expected=bytes_read / speed.expected,
-        high=bytes_read / speed.low,
-    )
-    requests_usd = (gets * model.get_usd_per_1000 + puts * model.put_usd_per_1000) / 1000
+    bytes_written = int(bytes_read * rates.compression_ratio) if row.decodes else bytes_read
+    requests = row.requests(Transfer(sizes, delete_files, bytes_written, output_files))
+    seconds = rates.speed_of(engine).seconds(len(sizes), bytes_read)
+    requests_usd = (
+        requests.gets * model.get_usd_per_1000 + requests.puts * model.put_usd_per_1000
+    ) / 1000
     usd_per_second = model.memory_gb * model.compute_usd_per_gb_second
     return Cost(
         bytes_read=bytes_read,
         bytes_written=bytes_written,
-        get_requests=gets,
-        put_requests=puts,
+        get_requests=requests.gets,
+        put_requests=requests.puts,
         memory_gb=model.memory_gb,
         seconds=seconds,
         usd=Interval(
@@ -81,19 +94,6 @@ def estimate(
             high=requests_usd + usd_per_second * seconds.high,
         ),
     )
-
-
-def _requests(
-    sizes: Sequence[int], delete_files: int, bytes_written: int, output_files: int, engine: Engine
-) -> tuple[int, int]:
-    """GETs and PUTs; a part that the store copies is priced as a PUT."""
-    if engine is Engine.REMOTE_COPY:
-        # A part for every source, one for the footer, a call to begin and one to complete.
-        return GETS_PER_COPIED_FILE * len(sizes), len(sizes) + 3 * output_files
-    gets = sum(1 + math.ceil(size / READ_RANGE_BYTES) for size in sizes) + delete_files
-    parts = math.ceil(bytes_written / max(1, output_files) / UPLOAD_PART_BYTES)
-    # One part goes up as a plain PUT; more need a call to begin and one to complete the upload.
-    return gets, output_files * (1 if parts <= 1 else parts + 2)
 
 
 def actual_usd(model: CostModel, estimated: Cost, seconds: float) -> float:

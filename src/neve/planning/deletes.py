@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from neve.model.exact import EXACT_NAN
@@ -89,6 +89,23 @@ def dangling_deletes(
     specs: Mapping[int, SpecFacts],
 ) -> list[DeleteFileFacts]:
     """Delete files that apply to none of the data files, in the order given."""
+    reaches = _reach(data_files, specs)
+    return [delete for delete in delete_files if not reaches(delete)]
+
+
+def applicable_deletes(
+    delete_files: Iterable[DeleteFileFacts],
+    data_files: Iterable[DataFileFacts],
+    specs: Mapping[int, SpecFacts],
+) -> tuple[DeleteFileFacts, ...]:
+    """Delete files that apply to one of the data files at least, in the order given."""
+    return tuple(filter(_reach(data_files, specs), delete_files))
+
+
+def _reach(
+    data_files: Iterable[DataFileFacts], specs: Mapping[int, SpecFacts]
+) -> Callable[[DeleteFileFacts], bool]:
+    """Tells of a delete file whether it applies to any of the data files."""
     by_path: dict[str, int] = {}
     oldest: dict[PartitionKey | None, int] = {}
     for file in data_files:
@@ -105,11 +122,11 @@ def dangling_deletes(
         is_global = delete.kind is DeleteKind.EQUALITY and spec.is_unpartitioned
         return oldest.get(None if is_global else scope(delete.partition))
 
-    def dangles(delete: DeleteFileFacts) -> bool:
+    def reaches(delete: DeleteFileFacts) -> bool:
         found = oldest_in_reach(delete)
         if found is None:
-            return True
+            return False
         own = delete.data_sequence_number
-        return found >= own if delete.kind is DeleteKind.EQUALITY else found > own
+        return found < own if delete.kind is DeleteKind.EQUALITY else found <= own
 
-    return [delete for delete in delete_files if dangles(delete)]
+    return reaches

@@ -13,9 +13,10 @@ from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup, PlannedFile, layout_name
 from neve.model.plan import CompactionPlan, NothingToDo, Reason
-from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
 from neve.model.steps import RewriteDataFiles
 from neve.planning.cost import CostModel, Rates, estimate, total
+from neve.planning.engines import rank_of
 from neve.planning.expressions import combine, from_json, from_partitions, to_json
 from neve.planning.health import Assessment
 from neve.planning.operations.rewrite_data_files import (
@@ -25,6 +26,7 @@ from neve.planning.operations.rewrite_data_files import (
     settled_snapshots,
 )
 from neve.planning.partition_values import partition_values
+from neve.planning.refusals import GroupFacts
 from neve.planning.routing import route
 from neve.planning.staleness import newest_sequence_number
 
@@ -39,7 +41,7 @@ class PlanRequest:
     strategy: Strategy = Strategy.AUTO
     sort_columns: tuple[str, ...] = ()
     max_cost_usd: float | None = None
-    engine: Engine = Engine.AUTO
+    engine: RewriteMode = RewriteMode.AUTO
 
 
 def make_plan(
@@ -155,12 +157,14 @@ def _group(
     rates: Rates,
 ) -> FileGroup:
     chosen = route(
-        facts,
-        candidate.files,
-        delete_files=candidate.delete_files,
-        strategy=candidate.strategy,
-        policy=policy,
-        asked=request.engine,
+        GroupFacts(
+            facts,
+            candidate.files,
+            candidate.delete_files,
+            candidate.strategy,
+            policy.min_row_group_bytes,
+        ),
+        request.engine,
     )
     return FileGroup(
         group_id=index,
@@ -234,11 +238,11 @@ def _steps(
     sort_columns: tuple[str, ...],
     facts: TableFacts,
 ) -> Iterable[RewriteDataFiles]:
-    """One step for each strategy and engine that found work; copies come first."""
+    """One step for each strategy and engine that found work; better engines come first."""
     members: dict[tuple[Strategy, Engine], list[FileGroup]] = defaultdict(list)
     for strategy, group in groups:
         members[strategy, group.engine].append(group)
-    for (strategy, engine), chosen in sorted(members.items(), key=lambda item: item[0][1].value):
+    for (strategy, engine), chosen in sorted(members.items(), key=lambda m: rank_of(m[0][1])):
         yield RewriteDataFiles(
             strategy=strategy,
             engine=engine,
@@ -254,7 +258,7 @@ def _steps(
 def step_for_spark(
     facts: TableFacts, step: RewriteDataFiles, groups: tuple[FileGroup, ...]
 ) -> RewriteDataFiles:
-    """The same work for groups that turned out not to be copied, by Iceberg's own action."""
+    """The same work for groups that every other engine refused, by Iceberg's own action."""
     return replace(step, engine=Engine.SPARK, groups=groups, filter=filter_of(facts, groups))
 
 

@@ -1,77 +1,144 @@
-"""Rates learned from past outcomes of this deployment."""
+"""Rates learned from past outcomes of this deployment, for each engine by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from neve.model.groups import Interval
-from neve.model.outcome import Outcome, Status
+from neve.model.outcome import EngineUse, Outcome, Status
+from neve.model.policy import Engine
 from neve.model.table import TableRef
-from neve.planning.cost import Rates
+from neve.planning.cost import Rates, Speed
+from neve.planning.engines import MB, row_of
 
-MB = 1024 * 1024
-#: Before anything was learned: an untuned Spark on two cores, wrong by a factor of two perhaps.
-DEFAULT_BYTES_PER_SECOND = Interval(low=12 * MB, expected=25 * MB, high=50 * MB)
-COPYING = ("copy", "remote_copy")
 MIN_SAMPLES = 3
 MAX_SAMPLES = 50
-#: Runs below this say something about overhead, not about speed or compression.
+#: Time for bytes and time for files are told apart from this many samples on.
+MIN_SAMPLES_OF_FILES = 5
+#: Work below this says something about overhead, not about speed or compression.
 MIN_BYTES = 8 * MB
+#: No file takes so long that less than this share of the time is left for its bytes.
+MIN_SHARE_OF_BYTES = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What an engine did in one run; `seconds` are without overhead."""
+
+    files: int
+    bytes: int
+    seconds: float
 
 
 def learn_rates(outcomes: Sequence[Outcome], table: TableRef) -> Rates:
     """Speed from all tables, compression from this one: data differs, the cluster does not."""
     runs = [o for o in outcomes if o.status is Status.SUCCEEDED and o.bytes_rewritten > 0]
     runs = sorted(runs, key=lambda outcome: outcome.finished_at)[-MAX_SAMPLES:]
-    learned = Rates(DEFAULT_BYTES_PER_SECOND, compression_ratio=_compression_ratio(runs, table))
+    learned = Rates(compression_ratio=_compression_ratio(runs, table))
     if len(runs) < MIN_SAMPLES:
         return learned
-    overhead = min(run.seconds for run in runs)
-    encoded = _speed([run for run in runs if not _copied(run)], overhead)
-    copied = _speed([run for run in runs if _copied(run)], overhead)
+    fixed = {engine: _fixed_seconds(runs, engine) for engine in Engine}
+    overhead = max(0.0, min(run.seconds - _seconds_of_bytes(run, fixed) for run in runs))
+    speeds = {
+        engine: _speed(list(_samples(runs, engine, fixed[engine], overhead))) for engine in Engine
+    }
     return replace(
         learned,
-        bytes_per_second=encoded or learned.bytes_per_second,
-        copy_bytes_per_second=copied or learned.copy_bytes_per_second,
+        speeds={engine: speed for engine, speed in speeds.items() if speed is not None},
         overhead_seconds=overhead,
         samples=len(runs),
         time_error=_time_error(runs),
     )
 
 
-def _copied(run: Outcome) -> bool:
-    """Whether the run mostly kept row groups as they were: that is another speed."""
-    copies = sum(count for name, count in run.engines.items() if name in COPYING)
-    return copies > sum(run.engines.values()) / 2
+def _uses(run: Outcome) -> tuple[EngineUse, ...]:
+    """What each engine did; a run that did not measure it tells something if it had one engine."""
+    if run.engine_use:
+        return run.engine_use
+    named = [name for name, files in run.engines.items() if files]
+    if len(named) != 1:
+        return ()
+    return (EngineUse(named[0], run.stats.files_compacted, run.bytes_rewritten, run.seconds),)
 
 
-def _speed(runs: Sequence[Outcome], overhead: float) -> Interval | None:
-    large = [run for run in runs if run.bytes_rewritten >= MIN_BYTES and run.seconds > overhead]
-    speeds = sorted(run.bytes_rewritten / (run.seconds - overhead) for run in large)
-    if len(speeds) < MIN_SAMPLES:
+def _fixed_seconds(runs: Sequence[Outcome], engine: Engine) -> float:
+    """What an engine takes for next to nothing."""
+    small = [
+        u.seconds for r in runs for u in r.engine_use if _is(u, engine) and u.bytes < MIN_BYTES
+    ]
+    return median(small) if small else 0.0
+
+
+def _seconds_of_bytes(run: Outcome, fixed: dict[Engine, float]) -> float:
+    """The part of a run that grew with its bytes; a run that did not measure it had none."""
+    known = [use for use in run.engine_use if use.engine in set(Engine)]
+    return math.fsum(max(0.0, use.seconds - fixed[Engine(use.engine)]) for use in known)
+
+
+def _samples(
+    runs: Sequence[Outcome], engine: Engine, fixed: float, overhead: float
+) -> Iterator[_Sample]:
+    for run in runs:
+        without = fixed if run.engine_use else overhead
+        for use in _uses(run):
+            if _is(use, engine) and use.bytes >= MIN_BYTES and use.seconds > without:
+                yield _Sample(use.files, use.bytes, use.seconds - without)
+
+
+def _speed(samples: Sequence[_Sample]) -> Speed | None:
+    if len(samples) < MIN_SAMPLES:
         return None
-    return Interval(_quantile(speeds, 0.1), median(speeds), _quantile(speeds, 0.9))
+    per_file = _seconds_per_file(samples)
+    speeds = sorted(
+        s.bytes / max(s.seconds - per_file * s.files, MIN_SHARE_OF_BYTES * s.seconds)
+        for s in samples
+    )
+    interval = Interval(_quantile(speeds, 0.1), median(speeds), _quantile(speeds, 0.9))
+    return Speed(interval, per_file)
+
+
+def _seconds_per_file(samples: Sequence[_Sample]) -> float:
+    """By least squares over bytes and files, where the samples tell them apart."""
+    if len(samples) < MIN_SAMPLES_OF_FILES:
+        return 0.0
+    bb = math.fsum(s.bytes * s.bytes for s in samples)
+    bf = math.fsum(s.bytes * s.files for s in samples)
+    ff = math.fsum(s.files * s.files for s in samples)
+    bt = math.fsum(s.bytes * s.seconds for s in samples)
+    ft = math.fsum(s.files * s.seconds for s in samples)
+    determinant = bb * ff - bf * bf
+    if determinant <= 0.01 * bb * ff:
+        return 0.0
+    by_byte, by_file = (ff * bt - bf * ft) / determinant, (bb * ft - bf * bt) / determinant
+    return by_file if by_byte > 0 and by_file > 0 else 0.0
 
 
 def _compression_ratio(runs: Sequence[Outcome], table: TableRef) -> float:
-    # A run that applied deletes shrank the data for another reason than compression, and one
-    # that copied tells nothing of it.
+    # A run that applied deletes shrank the data for another reason than compression.
     own = [
-        run
+        (run, _encoded_bytes(run))
         for run in runs
-        if run.table == table
-        and not _copied(run)
-        and run.bytes_rewritten >= MIN_BYTES
-        and not (run.proof and run.proof.rows_deleted)
+        if run.table == table and not (run.proof and run.proof.rows_deleted)
     ]
+    own = [(run, encoded) for run, encoded in own if encoded >= MIN_BYTES]
     if not own:
         return 1.0
-    newest = own[-1]
-    written = newest.bytes_rewritten - newest.stats.bytes_saved
-    # One strange run must not send the next one astray.
-    return min(2.0, max(0.5, written / newest.bytes_rewritten))
+    newest, encoded = own[-1]
+    # Copies keep their size. And one strange run must not send the next one astray.
+    return min(2.0, max(0.5, (encoded - newest.stats.bytes_saved) / encoded))
+
+
+def _encoded_bytes(run: Outcome) -> int:
+    """Bytes that were decoded and encoded again, of those that were committed."""
+    decoding = [u.bytes for u in _uses(run) if any(_is(u, e) for e in Engine if row_of(e).decodes)]
+    return min(sum(decoding), run.bytes_rewritten)
+
+
+def _is(use: EngineUse, engine: Engine) -> bool:
+    return use.engine == engine.value
 
 
 def _time_error(runs: Sequence[Outcome]) -> float | None:

@@ -16,11 +16,13 @@ from neve.model.errors import PlanFileError, PlanStale
 from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.groups import Cost, FileGroup, PlannedFile
 from neve.model.plan import CompactionPlan
-from neve.model.policy import MB, CompactionPolicy, Engine
+from neve.model.policy import MB, RewriteMode
 from neve.model.steps import RewriteDataFiles
 from neve.planning.deletes import DeleteIndex
+from neve.planning.engines import row_of
 from neve.planning.partition_values import partition_values
 from neve.planning.planner import filter_of
+from neve.planning.refusals import GroupFacts
 from neve.planning.routing import Route, route
 from neve.planning.staleness import newly_deleted_from, paths_of
 
@@ -114,7 +116,7 @@ def _rebuilt(
         raise _not_ours(f"group {group.group_id} mixes partitions")
     delete_files = sum(index.applying_to(file).delete_files for file in files)
     chosen = _route(plan, facts, step, files, delete_files)
-    if step.engine.copies and not chosen.engine.copies:
+    if row_of(chosen.engine).decodes and not row_of(step.engine).decodes:
         raise PlanStale(
             f"The plan copies files of {facts.partition_name(key)}, which cannot be: "
             f"{chosen.reason}.",
@@ -140,15 +142,9 @@ def _route(
     files: list[DataFileFacts],
     delete_files: int,
 ) -> Route:
-    """Whether the files may be copied; Spark may always be asked for."""
-    return route(
-        facts,
-        files,
-        delete_files=delete_files,
-        strategy=step.strategy,
-        policy=CompactionPolicy(min_row_group_bytes=plan.min_row_group_bytes),
-        asked=Engine.AUTO if step.engine.copies else Engine.SPARK,
-    )
+    """Whether the step's engine still takes the files; Spark may always be asked for."""
+    group = GroupFacts(facts, files, delete_files, step.strategy, plan.min_row_group_bytes)
+    return route(group, RewriteMode(step.engine.value))
 
 
 def _step(facts: TableFacts, step: RewriteDataFiles, groups: list[FileGroup]) -> RewriteDataFiles:
@@ -190,7 +186,7 @@ def _figures(cost: Cost) -> Iterator[float]:
 
 
 def _sane_step(plan: CompactionPlan, step: RewriteDataFiles, facts: TableFacts) -> None:
-    if step.operation != "rewrite_data_files" or step.engine is Engine.AUTO or not step.groups:
+    if step.operation != "rewrite_data_files" or not step.groups:
         raise _not_ours("one of its steps is none")
     _within("target_file_size_bytes", step.target_file_size_bytes, 1, MAX_BYTES)
     _within("min_file_size_bytes", step.min_file_size_bytes, 0, step.target_file_size_bytes - 1)

@@ -26,7 +26,7 @@ from neve.model.policies import (
     Value,
     Window,
 )
-from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
@@ -211,7 +211,7 @@ def _rewrite_data_files(table: TableRef, merged: Merged) -> RewriteDataFilesArgu
         strategy=_strategy(strategy, is_zorder),
         sort_columns=columns,
         where=values.get("where"),
-        engine=Engine(values.get("engine", Engine.AUTO)),
+        engine=RewriteMode(values.get("engine", RewriteMode.AUTO)),
     )
 
 

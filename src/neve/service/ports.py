@@ -34,11 +34,11 @@ from neve.model.outcome import Outcome
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
-    SpliceOrder,
-    SpliceReport,
+    RewriteTask,
     SpliceRequirements,
     StagedFiles,
     StageOrder,
+    TaskResult,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
@@ -174,13 +174,15 @@ class Engine(Protocol):
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None: ...
 
-    def splice(
+    def run_tasks(
         self,
         table: TableRef,
-        orders: Sequence[SpliceOrder],
+        tasks: Sequence[RewriteTask],
         wanted: SpliceRequirements,
         reporter: Reporter,
-    ) -> list[SpliceReport]: ...
+    ) -> list[TaskResult]:
+        """Write new files for groups, each by the best engine of its ladder; commit nothing."""
+        ...
 
     def replace_files(
         self,

@@ -23,17 +23,18 @@ from neve.model.facts import (
 )
 from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState
+from neve.model.outcome import EngineUse
 from neve.model.plan import CompactionPlan
-from neve.model.policy import Engine
 from neve.model.steps import RewriteDataFiles
 from neve.planning.cadence import fits_before_next, seconds_to_wait, usual_gap
+from neve.planning.engines import row_of
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
-from neve.service.copy import run_copy
 from neve.service.lease import HeldLease
 from neve.service.services import Services
 from neve.service.staged import run_staged
-from neve.service.step_run import StepResult, StepRun
+from neve.service.step_run import StepResult, StepRun, shared_out, use_of_spark
+from neve.service.tasks import run_in_tasks
 
 #: Times that groups are planned in all, where writers take their files.
 MAX_ROUNDS = 5
@@ -72,6 +73,8 @@ class Run:
     #: What the engine said when it refused a commit.
     refusals: list[str] = field(default_factory=list)
     windows: list[float] = field(default_factory=list)
+    #: What each part took, by engine.
+    uses: list[EngineUse] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -148,7 +151,7 @@ def _run_plan(
             groups = tuple(group for group, _ in result.refused)
             run.notes.append(
                 f"{len(groups)} groups could not be copied and went to Spark: "
-                f"{result.refused[0][1]}."
+                f"{result.refused[0][1].rstrip('.')}."
             )
             parts.appendleft(step_for_spark(base, part, groups))
     return None, taken
@@ -156,7 +159,7 @@ def _run_plan(
 
 def _parts(step: RewriteDataFiles, round_number: int) -> Iterator[RewriteDataFiles]:
     """Commits of the step; what writers took before is cut smaller, to fit into their gaps."""
-    if step.engine.copies or step.strategy.orders_rows:
+    if row_of(step.engine).runs_in_task or step.strategy.orders_rows:
         yield step
         return
     size_of = attrgetter("input_bytes")
@@ -195,19 +198,32 @@ def _run_part(
 ) -> StepResult:
     """`is_near` is true after a writer was faster."""
     properties = properties_of(run, number, part)
-    if part.engine.copies:
-        return run_copy(_step_run(run, number, part, base, properties))
-    properties = {**properties, ENGINE_PROPERTY: str(Engine.SPARK)}
+    if row_of(part.engine).runs_in_task:
+        return _timed(run, lambda: run_in_tasks(_step_run(run, number, part, base, properties)))
+    properties = {**properties, ENGINE_PROPERTY: str(part.engine)}
     if part.strategy.orders_rows:
-        return _order_rows(run, part, base, properties)
+        return _timed(run, lambda: _order_rows(run, part, base, properties))
     if is_near:
         _look_out_for_writers(run)
     else:
         _wait_for_writers(run, base)
     started = run.services.clock()
-    head = run.services.surveyor.survey(run.plan.table)
-    result = run_staged(_step_run(run, number, part, head, properties))
+
+    def rewrite() -> StepResult:
+        head = run.services.surveyor.survey(run.plan.table)
+        return run_staged(_step_run(run, number, part, head, properties))
+
+    result = _timed(run, rewrite)
     run.windows.append((run.services.clock() - started).total_seconds())
+    return result
+
+
+def _timed(run: Run, work: Callable[[], StepResult]) -> StepResult:
+    """Keep what the work took, for learning how fast engines are."""
+    started = run.services.clock()
+    result = work()
+    seconds = (run.services.clock() - started).total_seconds()
+    run.uses.extend(shared_out(result.uses, seconds))
     return result
 
 
@@ -238,7 +254,7 @@ def _order_rows(
         if len(part.groups) == 1:
             return StepResult(conflicting=part.groups, conflict=conflict.message)
     else:
-        return StepResult()
+        return StepResult(uses=use_of_spark(part.groups))
     results = []
     for group in part.groups:
         run.held.check()
@@ -247,6 +263,7 @@ def _order_rows(
     return StepResult(
         conflicting=tuple(group for result in results for group in result.conflicting),
         conflict=next((result.conflict for result in results if result.conflict), None),
+        uses=tuple(use for result in results for use in result.uses),
     )
 
 

@@ -11,7 +11,13 @@ from neve.model.groups import FileGroup
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.planning.deletes import DeleteIndex, FileDeletes
 from neve.planning.staleness import paths_of
-from neve.service.step_run import StepResult, StepRun, Written, commit_untouched
+from neve.service.step_run import (
+    StepResult,
+    StepRun,
+    Written,
+    commit_untouched,
+    use_of_spark,
+)
 
 
 def run_staged(run: StepRun) -> StepResult:
@@ -35,7 +41,8 @@ def run_staged(run: StepRun) -> StepResult:
         raise
     if errors := [files.error for files in staged if files.error is not None]:
         raise ExecutionError(errors[0])
-    return replace(result, conflicting=(*gone, *lost, *result.conflicting))
+    uses = use_of_spark([g for f in written for g in orders[f.order_id].groups])
+    return replace(result, conflicting=(*gone, *lost, *result.conflicting), uses=uses)
 
 
 def _orders(run: StepRun, groups: Sequence[FileGroup]) -> dict[int, Written]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup
 from neve.model.job import JobState
+from neve.model.outcome import EngineUse
+from neve.model.policy import Engine
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
@@ -49,6 +52,8 @@ class StepResult:
     conflicting: tuple[FileGroup, ...] = ()
     #: What the engine said of the last commit that it refused.
     conflict: str | None = None
+    #: What engines worked on, committed or not.
+    uses: tuple[EngineUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +105,30 @@ def _guilty(run: StepRun, written: Mapping[int, Written], keys: Sequence[int]) -
     sources = [path for key in keys for path in written[key].sources]
     changed = changed_files(run.base, now, sources)
     return [key for key in keys if not changed.isdisjoint(written[key].sources)]
+
+
+def use_of_spark(groups: Sequence[FileGroup]) -> tuple[EngineUse, ...]:
+    """Iceberg's own reader and writer read these groups whole."""
+    files, size = sum(len(g.files) for g in groups), sum(g.input_bytes for g in groups)
+    return (EngineUse(Engine.SPARK.value, files, size),) if groups else ()
+
+
+def shared_out(uses: Sequence[EngineUse], seconds: float) -> list[EngineUse]:
+    """The same with their time: a part of a run is shared by bytes."""
+    total = sum(use.bytes for use in uses)
+    return [replace(use, seconds=seconds * use.bytes / max(1, total)) for use in uses]
+
+
+def merged(uses: Sequence[EngineUse]) -> tuple[EngineUse, ...]:
+    """One entry for each engine."""
+    engines = dict.fromkeys(use.engine for use in uses)
+    own = {engine: [use for use in uses if use.engine == engine] for engine in engines}
+    return tuple(
+        EngineUse(
+            engine,
+            sum(use.files for use in chosen),
+            sum(use.bytes for use in chosen),
+            math.fsum(use.seconds for use in chosen),
+        )
+        for engine, chosen in own.items()
+    )

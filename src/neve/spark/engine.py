@@ -17,11 +17,11 @@ from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.rewrite import (
     FileDetails,
-    SpliceOrder,
-    SpliceReport,
+    RewriteTask,
     SpliceRequirements,
     StagedFiles,
     StageOrder,
+    TaskResult,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
@@ -40,7 +40,7 @@ from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_tasks
 from neve.spark.reachable import unreachable
 from neve.spark.rewrite.commit import commit_staged, replace_files
-from neve.spark.rewrite.distribute import splice_files
+from neve.spark.rewrite.distribute import run_tasks
 from neve.spark.rewrite.stage import Staged, stage_files
 from neve.storage.access import Storage, storage_of
 
@@ -133,18 +133,18 @@ class SparkEngine:
         with self._working(what) as session, report_tasks(session, reporter):
             EXECUTORS[type(step)](session, table, step, properties)
 
-    def splice(
+    def run_tasks(
         self,
         table: TableRef,
-        orders: Sequence[SpliceOrder],
+        tasks: Sequence[RewriteTask],
         wanted: SpliceRequirements,
         reporter: Reporter,
-    ) -> list[SpliceReport]:
-        """Write new files out of old row groups. Nothing is committed."""
-        with self._working(f"Copying row groups of table {table}") as session:
+    ) -> list[TaskResult]:
+        """Write new files inside tasks. Nothing is committed."""
+        with self._working(f"Rewriting files of table {table}") as session:
             storage = _storage(session, table)
             with report_tasks(session, reporter):
-                return splice_files(session, orders, wanted, storage)
+                return run_tasks(session, tasks, wanted, storage)
 
     def replace_files(
         self,

@@ -18,19 +18,22 @@ from neve.model.facts import (
 from neve.model.groups import FileGroup
 from neve.model.outcome import Outcome
 from neve.model.rewrite import (
+    BytesCompared,
     CopyInputs,
     FileDetails,
     LeafColumn,
-    SpliceOrder,
-    SpliceReport,
+    RewriteTask,
     SpliceRequirements,
     StagedFiles,
     StageOrder,
+    TaskResult,
+    WrittenFile,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
 from neve.planning.maintenance_log import by_log
+from neve.planning.packing import split_evenly
 from neve.planning.staleness import changed_files
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
@@ -191,30 +194,44 @@ class MemoryLake:
             ),
         )
 
-    def splice(
+    def run_tasks(
         self,
         table: TableRef,
-        orders: Sequence[SpliceOrder],
+        tasks: Sequence[RewriteTask],
         wanted: SpliceRequirements,
         reporter: Reporter,
-    ) -> list[SpliceReport]:
-        return [self._spliced(order) for order in orders]
+    ) -> list[TaskResult]:
+        return [self._run_task(task) for task in tasks]
 
-    def _spliced(self, order: SpliceOrder) -> SpliceReport:
-        if order.group_id in self.refuse_groups:
-            return SpliceReport(order.group_id, refused=self.refuse_groups[order.group_id])
+    def _run_task(self, task: RewriteTask) -> TaskResult:
+        if task.group_id in self.refuse_groups:
+            return TaskResult(task.group_id, refused=self.refuse_groups[task.group_id])
+        numbers = range(len(task.inputs))
+        shares = split_evenly(
+            numbers,
+            parts=len(task.outputs),
+            at_least=1,
+            size_of=lambda number: task.inputs[number].size_bytes,
+        )
+        names = task.names(self.attempt, task.ladder[0])
+        files = (self._copied(task, share, name) for share, name in zip(shares, names, strict=True))
+        leftovers = task.names_before(self.attempt)
+        return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
+
+    def _copied(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
         records = {file.path: file.record_count for file in self.facts.data_files}
-        size = sum(size_bytes for _, size_bytes in order.sources)
-        return SpliceReport(
-            order.group_id,
-            path=order.targets[self.attempt],
+        size = sum(task.inputs[number].size_bytes for number in numbers)
+        rows = sum(records[task.inputs[number].path] for number in numbers)
+        return WrittenFile(
+            path=name,
             size_bytes=size,
-            rows=sum(records[path] for path, _ in order.sources) - self.lose_rows,
-            row_groups=len(order.sources),
-            split_offsets=tuple(range(4, 4 + len(order.sources))),
-            copied_bytes=size,
-            compared_bytes=size,
-            leftovers=order.targets[: self.attempt],
+            inputs=tuple(numbers),
+            rows_in=rows,
+            rows_deleted=0,
+            rows_out=rows - self.lose_rows,
+            segments={task.ladder[0]: size},
+            proof=BytesCompared(size, size),
+            split_offsets=tuple(range(4, 4 + len(numbers))),
         )
 
     def replace_files(

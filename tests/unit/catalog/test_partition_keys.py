@@ -49,7 +49,6 @@ from neve.planning.health import assess
 from neve.planning.partition_values import partition_values as json_values
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import find_change, prove
-from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import data_file, delete_file, table_facts
 from neve.testing.local_lake import FileEntry, Manifest
 
@@ -128,7 +127,7 @@ def planned(facts):
         policy,
         PlanRequest(),
         cost_model=CostModel(),
-        rates=Rates(DEFAULT_BYTES_PER_SECOND),
+        rates=Rates(),
         now=facts.surveyed_at,
     )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neve.model.errors import ParquetUnsupported
 from neve.parquet import remote
-from neve.parquet.plan import CopyRange, Literal, Part, SourceFile, SplicePlan
+from neve.parquet.plan import CopyRange, Encoded, Literal, Part, SourceFile, SplicePlan
 from neve.parquet.remote import (
     MIN_PART_BYTES,
     CopyPart,
@@ -53,8 +53,8 @@ def letters(parts: tuple[Part, ...] | tuple[CopyPart, ...]) -> list[object]:
     for part in parts:
         if isinstance(part, GatherPart):
             found += letters(part.pieces)
-        elif isinstance(part, Literal):
-            found += part.data
+        elif isinstance(part, (Literal, Encoded)):
+            found += [(type(part), byte) for byte in part.data]
         else:
             found += [(part.source, part.offset + n) for n in range(part.length)]
     return found
@@ -79,7 +79,8 @@ def cheapest(parts: tuple[Part, ...]) -> int:
 
 ranges = st.builds(CopyRange, st.integers(0, 3), st.integers(0, 9), st.integers(1, 16))
 literals = st.builds(Literal, st.binary(max_size=8))
-plans = st.lists(ranges | literals, max_size=7).map(lambda parts: plan_of(*parts, FOOTER))
+encoded = st.builds(Encoded, st.binary(max_size=16))
+plans = st.lists(ranges | literals | encoded, max_size=7).map(lambda parts: plan_of(*parts, FOOTER))
 
 
 @given(plans)
@@ -91,7 +92,7 @@ def test_parts_are_the_planned_bytes_within_the_limits(plan: SplicePlan) -> None
     sent = letters(upload.parts)
     if plan.parts[0] == MAGIC and isinstance(upload.parts[0], CopyPart):
         assert sent[:4] == [(plan.parts[1].source, byte) for byte in range(4)]
-        sent[:4] = MAGIC.data
+        sent[:4] = letters((MAGIC,))
     assert sent == letters(plan.parts)
     assert all(part.length >= MINIMUM for part in upload.parts[:-1])
     assert all(part.length <= MAXIMUM for part in upload.parts if isinstance(part, CopyPart))
@@ -114,6 +115,38 @@ def test_a_store_that_does_not_copy_is_sent_everything(plan: SplicePlan) -> None
     assert letters(upload.parts) == letters(plan.parts)
     assert upload.read_bytes == plan.copied_bytes
     assert not upload.is_copied_by_store
+    assert upload.copied_bytes == 0
+
+
+@given(plans)
+def test_what_the_store_copies_and_what_is_read_are_all_that_comes_from_sources(
+    plan: SplicePlan,
+) -> None:
+    upload = plan_upload(plan, min_part_bytes=MINIMUM, max_part_bytes=MAXIMUM)
+
+    magic = 4 if plan.parts[0] == MAGIC and isinstance(upload.parts[0], CopyPart) else 0
+    assert upload.copied_bytes + upload.read_bytes == plan.copied_bytes + magic
+
+
+def test_pages_of_ours_are_sent_in_parts_that_a_store_takes() -> None:
+    pages = Encoded(bytes(13 * MIB))
+
+    upload = plan_upload(plan_of(MAGIC, pages, CopyRange(0, 4, 20 * MIB), FOOTER))
+
+    sizes = [part.length for part in upload.parts]
+    assert [isinstance(part, CopyPart) for part in upload.parts] == [False, False, True, False]
+    assert sizes[0] + sizes[1] == 13 * MIB + 4
+    assert min(sizes[:-1]) >= MIN_PART_BYTES
+    assert upload.read_bytes == 0
+
+
+def test_few_pages_of_ours_between_large_ranges_borrow_from_one() -> None:
+    large = [CopyRange(number, 4, 20 * MIB) for number in range(2)]
+
+    upload = plan_upload(plan_of(MAGIC, large[0], Encoded(bytes(MIB)), large[1], FOOTER))
+
+    assert upload.read_bytes == 4 * MIB
+    assert [part.length for part in upload.parts][1] == MIN_PART_BYTES
 
 
 def test_large_files_pass_as_one_part_each_and_only_the_footer_is_sent() -> None:

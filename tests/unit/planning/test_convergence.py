@@ -15,7 +15,6 @@ from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import NOW, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 
@@ -64,7 +63,7 @@ def plan_of(facts, strategy):
         POLICY,
         PlanRequest(strategy, SORTED.get(strategy, ())),
         cost_model=CostModel(),
-        rates=Rates(DEFAULT_BYTES_PER_SECOND),
+        rates=Rates(),
         now=NOW,
     )
 
@@ -117,7 +116,7 @@ def test_a_budget_is_never_exceeded(facts, budget):
         POLICY,
         PlanRequest(Strategy.AUTO, (), budget),
         cost_model=CostModel(),
-        rates=Rates(DEFAULT_BYTES_PER_SECOND),
+        rates=Rates(),
         now=NOW,
     )
 

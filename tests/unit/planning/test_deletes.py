@@ -3,9 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neve.model.facts import DeleteKind, SpecFacts
-from neve.planning.deletes import DeleteIndex, FileDeletes, dangling_deletes
+from neve.planning.deletes import DeleteIndex, FileDeletes, applicable_deletes, dangling_deletes
 from neve.testing.facts import DAILY, data_file, delete_file, partition
 
 UNPARTITIONED = SpecFacts(1, ())
@@ -70,3 +72,31 @@ def test_a_position_delete_of_one_file_applies_to_no_other():
 
     assert applying(data_file("a", 1), delete) == FileDeletes(1, 0, True)
     assert applying(data_file("b", 1), delete).delete_files == 0
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda kind, of, number, path: delete_file(
+                "d",
+                kind,
+                partition=of,
+                data_sequence_number=number,
+                referenced_path=None if kind is DeleteKind.EQUALITY else path,
+            ),
+            st.sampled_from(DeleteKind),
+            st.sampled_from([partition("mon"), partition("tue"), (1, ()), (2, (None,))]),
+            st.integers(1, 4),
+            st.sampled_from([None, "file:///lake/a", "file:///lake/b"]),
+        ),
+        max_size=6,
+    ),
+    st.integers(1, 4),
+)
+def test_a_task_is_told_the_deletes_that_a_reader_counts(deletes, number):
+    file = data_file("a", 1, partition=partition("mon"), data_sequence_number=number)
+
+    found = applicable_deletes(deletes, [file], SPECS)
+
+    assert len(found) == applying(file, *deletes).delete_files
+    assert len(found) + len(dangling_deletes(deletes, [file], SPECS)) == len(deletes)

@@ -7,7 +7,6 @@ from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import MB, NOW, data_file, partition, snapshot, table_facts
 
 #: Monday's files were committed an hour ago, Tuesday's three hours ago.
@@ -30,7 +29,7 @@ def planned(hot_partition_seconds, strategy):
         policy,
         PlanRequest(strategy, columns),
         cost_model=CostModel(),
-        rates=Rates(DEFAULT_BYTES_PER_SECOND),
+        rates=Rates(),
         now=NOW,
     )
 

@@ -9,11 +9,11 @@ from neve.model.errors import InputError
 from neve.model.facts import DeleteKind
 from neve.model.groups import Interval
 from neve.model.plan import NothingToDo
-from neve.model.policy import CompactionPolicy, Strategy
-from neve.planning.cost import CostModel, Rates
+from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.planning.cost import CostModel, Rates, Speed
+from neve.planning.engines import SPARK_SPEED
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import (
     MB,
     NOW,
@@ -26,7 +26,7 @@ from neve.testing.facts import (
 
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 #: One speed for all engines, so that the figures are easy to follow.
-RATES = Rates(DEFAULT_BYTES_PER_SECOND, DEFAULT_BYTES_PER_SECOND)
+RATES = Rates({engine: Speed(SPARK_SPEED) for engine in Engine})
 
 
 def plan_of(facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, **request):

@@ -5,7 +5,7 @@ import pytest
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, Setting
-from neve.model.policy import CompactionPolicy, Engine, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.policy.documents import read_policies
@@ -195,7 +195,7 @@ def test_an_unknown_key_on_the_command_line_is_an_error():
         ({"strategy": "sort"}, PlanRequest(Strategy.SORT)),
         ({"sort_order": "a, b ASC NULLS FIRST"}, PlanRequest(Strategy.SORT, ("a", "b"))),
         ({"sort_order": "zorder(a, `b c`)"}, PlanRequest(Strategy.ZORDER, ("a", "b c"))),
-        ({"engine": "spark"}, PlanRequest(engine=Engine.SPARK)),
+        ({"engine": "spark"}, PlanRequest(engine=RewriteMode.SPARK)),
     ],
 )
 def test_a_compaction_is_asked_for_as_the_policy_says(arguments, request_):

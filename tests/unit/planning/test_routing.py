@@ -2,22 +2,25 @@ from __future__ import annotations
 
 import pytest
 
-from neve.model.policy import CompactionPolicy, Engine, Strategy
-from neve.planning.routing import route
+from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
+from neve.planning.engines import ENGINES, allowed, rank_of
+from neve.planning.refusals import GroupFacts
+from neve.planning.routing import KEEPS_ORDER, route, task_ladder
 from neve.testing.facts import MB, data_file, table_facts
 
 FILES = [data_file("a", 8 * MB), data_file("b", 8 * MB)]
 
 
-def routed(files=FILES, *, strategy=Strategy.SMALL_FILES, deletes=0, asked=Engine.AUTO, **facts):
-    return route(
-        table_facts(files, **facts),
-        files,
-        delete_files=deletes,
-        strategy=strategy,
-        policy=CompactionPolicy(),
-        asked=asked,
-    )
+OBJECTS = [data_file("a", 8 * MB, path="s3://b/a"), data_file("b", 8 * MB, path="s3://b/b")]
+
+
+def group_of(files=FILES, *, strategy=Strategy.SMALL_FILES, deletes=0, **facts):
+    limit = CompactionPolicy().min_row_group_bytes
+    return GroupFacts(table_facts(files, **facts), files, deletes, strategy, limit)
+
+
+def routed(files=FILES, *, asked=RewriteMode.AUTO, **options):
+    return route(group_of(files, **options), asked)
 
 
 def test_good_row_groups_are_copied():
@@ -25,19 +28,16 @@ def test_good_row_groups_are_copied():
 
 
 def test_objects_are_copied_by_their_store():
-    files = [data_file("a", 8 * MB, path="s3://bucket/a"), data_file("b", 8 * MB, path="s3://b/b")]
-
-    assert routed(files).engine is Engine.REMOTE_COPY
+    assert routed(OBJECTS).engine is Engine.REMOTE_COPY
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"asked": Engine.SPARK}, "asked for"),
+        ({"asked": RewriteMode.SPARK}, "asked for"),
         ({"strategy": Strategy.ZORDER}, "changes the order of rows"),
         ({"deletes": 1}, "deletes must be applied"),
         ({"format_version": 3}, "row ids"),
-        ({"sort_order_id": 1}, "sorted"),
         ({"current_spec_id": 7}, "old partition spec"),
         ({"properties": {"write.location-provider.impl": "x"}}, "location provider"),
         ({"files": [data_file("a", 8 * MB, format="ORC")]}, "only Parquet"),
@@ -56,3 +56,58 @@ def test_everything_else_goes_to_spark_with_its_reason(options, reason):
 
     assert chosen.engine is Engine.SPARK
     assert reason in chosen.reason
+
+
+@pytest.mark.parametrize("files", [FILES, OBJECTS])
+def test_a_sort_order_alone_is_no_reason_to_decode_and_the_plan_says_what_comes_of_it(files):
+    chosen = routed(files, sort_order_id=1)
+
+    assert chosen.engine is routed(files).engine is not Engine.SPARK
+    assert chosen.reason.endswith(KEEPS_ORDER)
+    assert KEEPS_ORDER not in routed(files).reason
+
+
+@pytest.mark.parametrize("strategy", [Strategy.SORT, Strategy.ZORDER])
+@pytest.mark.parametrize("order", [0, 1])
+def test_strategies_that_order_rows_are_icebergs(strategy, order):
+    assert routed(strategy=strategy, sort_order_id=order).engine is Engine.SPARK
+
+
+def test_a_sorted_table_with_deletes_is_still_rewritten_by_iceberg():
+    chosen = routed(deletes=1, sort_order_id=1)
+
+    assert (chosen.engine, chosen.reason) == (Engine.SPARK, "deletes must be applied")
+
+
+@pytest.mark.parametrize(
+    ("asked", "local", "objects"),
+    [
+        (RewriteMode.AUTO, Engine.COPY, Engine.REMOTE_COPY),
+        (RewriteMode.REMOTE_COPY, Engine.COPY, Engine.REMOTE_COPY),
+        (RewriteMode.COPY, Engine.COPY, Engine.COPY),
+        (RewriteMode.SPARK, Engine.SPARK, Engine.SPARK),
+    ],
+)
+def test_a_wish_leaves_the_engine_named_and_those_after_it(asked, local, objects):
+    assert (routed(asked=asked).engine, routed(OBJECTS, asked=asked).engine) == (local, objects)
+
+
+def test_the_last_engine_refuses_nothing_and_every_engine_has_a_row():
+    last = ENGINES[-1]
+
+    assert sorted(row.engine for row in ENGINES) == sorted(Engine)
+    assert last.refuses(group_of(deletes=9, format_version=3, strategy=Strategy.ZORDER)) is None
+    assert [rank_of(row.engine) for row in ENGINES] == list(range(len(ENGINES)))
+    assert {mode.value for mode in RewriteMode} == {"auto", *(row.engine for row in ENGINES)}
+    assert allowed(RewriteMode.AUTO) == ENGINES
+
+
+def test_what_runs_in_a_task_is_proven_there():
+    for row in ENGINES:
+        assert bool(row.proofs) == row.runs_in_task
+
+
+def test_inside_a_task_a_group_falls_only_to_engines_that_run_there_and_take_it():
+    assert task_ladder(group_of(OBJECTS), Engine.REMOTE_COPY) == (Engine.REMOTE_COPY, Engine.COPY)
+    assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY,)
+    assert task_ladder(group_of(OBJECTS, deletes=1), Engine.REMOTE_COPY) == (Engine.REMOTE_COPY,)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.policy import CompactionPolicy, Engine
+from neve.model.policy import CompactionPolicy, RewriteMode
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
@@ -80,5 +80,5 @@ def make_services(lake):
 def plan(services):
     """The plan for the table as it is now, on Iceberg's own action."""
     return lambda **request: services.plan(
-        TABLE, PlanRequest(**{"engine": Engine.SPARK, **request}), where=None, policy=POLICY
+        TABLE, PlanRequest(**{"engine": RewriteMode.SPARK, **request}), where=None, policy=POLICY
     )

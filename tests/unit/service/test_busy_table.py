@@ -11,7 +11,7 @@ from tests.unit.service.conftest import POLICY
 from neve.model.errors import CommitConflict, PlanStale
 from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
 from neve.model.outcome import Status
-from neve.model.policy import Engine, Strategy
+from neve.model.policy import RewriteMode, Strategy
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
@@ -35,7 +35,7 @@ def lake():
 @pytest.fixture
 def compact(services):
     def run(**request):
-        asked = PlanRequest(**{"engine": Engine.SPARK, **request})
+        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
         return services.compact(TABLE, asked, where=None, policy=POLICY)
 
     return run
@@ -225,7 +225,7 @@ def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     ]
     lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
 
-    services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    services.compact(TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY)
 
     assert len(pauses) == 1
     assert 0 < pauses[0] <= 2
@@ -299,7 +299,9 @@ def test_after_a_conflict_the_work_begins_right_after_the_next_commit(lake, stor
     lake.stage = look_and_stage
     services = busy_world(lake, store, clock, pauses)
 
-    outcome = services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    outcome = services.compact(
+        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+    )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
     assert seen == [(0, True), (4, True)]
@@ -312,7 +314,9 @@ def test_nobody_is_waited_for_longer_than_two_gaps(lake, store, clock, ago, paus
     slept = Pauses(-1, None)
     services = busy_world(lake, store, clock, slept)
 
-    outcome = services.compact(TABLE, PlanRequest(engine=Engine.SPARK), where=None, policy=POLICY)
+    outcome = services.compact(
+        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+    )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
     assert len(slept) == pauses

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -8,6 +10,7 @@ from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
+from neve.model.rewrite import StoreDigests
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
@@ -84,7 +87,7 @@ def test_a_copy_that_lost_rows_is_never_committed(lake, compact, store):
     outcome = compact()
 
     assert outcome.status is Status.FAILED
-    assert "holds 300 rows, and its copy 299" in outcome.reason
+    assert "was made of 300 rows, 0 of them deleted, and holds 299" in outcome.reason
     assert paths(lake) == before
     assert len(lake.facts.snapshots) == 1
     assert len(store.uncommitted_files(TABLE)) == 2
@@ -181,7 +184,7 @@ def test_an_unknown_commit_that_landed_is_found(lake, compact):
 
 
 def test_a_job_that_lost_the_table_does_not_commit(lake, store, compact, monkeypatch):
-    real = lake.splice
+    real = lake.run_tasks
 
     def slow(*arguments):
         reports = real(*arguments)
@@ -191,7 +194,7 @@ def test_a_job_that_lost_the_table_does_not_commit(lake, store, compact, monkeyp
     def _refuse(*_):
         raise LeaseLost("gone")
 
-    monkeypatch.setattr(lake, "splice", slow)
+    monkeypatch.setattr(lake, "run_tasks", slow)
 
     with pytest.raises(LeaseLost):
         compact()
@@ -218,7 +221,7 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
     def fail(*_args):
         raise ExecutionError("a task was killed too often")
 
-    monkeypatch.setattr(lake, "splice", fail)
+    monkeypatch.setattr(lake, "run_tasks", fail)
     plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
 
     outcome = maintenance.apply(plan)
@@ -227,3 +230,86 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
     names = store.uncommitted_files(TABLE)
     assert len(names) == 8 * len(plan.groups)
     assert all(outcome.job_id in name for name in names)
+
+
+def test_a_group_may_become_several_files(lake, maintenance):
+    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    (step,) = plan.steps
+    groups = tuple(replace(group, expected_output_files=2) for group in step.groups)
+    plan = replace(plan, steps=(replace(step, groups=groups),))
+
+    outcome = maintenance.apply(plan)
+
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 4)
+    assert (outcome.proof.rows_in, outcome.proof.rows_out) == (600, 600)
+    assert sorted(f.record_count for f in lake.facts.data_files) == [100, 100, 200, 200]
+    names = [path.rpartition("/")[2] for path in paths(lake)]
+    assert len(set(names)) == 4
+
+
+def test_the_outcome_tells_what_each_engine_did_and_for_how_long(lake, maintenance):
+    moments = iter(range(10_000))
+    maintenance = replace(
+        maintenance, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(0, next(moments))
+    )
+    lake.refuse_groups = {1: "column x is not in the current schema"}
+
+    outcome = maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+
+    use = {use.engine: use for use in outcome.engine_use}
+    assert {name: (u.files, u.bytes) for name, u in use.items()} == {
+        "copy": (3, 60 * MB),
+        "spark": (3, 60 * MB),
+    }
+    assert all(u.seconds > 0 for u in outcome.engine_use)
+    assert sum(u.seconds for u in outcome.engine_use) < outcome.seconds
+
+
+def test_work_that_a_writer_spoiled_counts_as_work(lake, maintenance):
+    def writer():
+        lake.before_commit = lambda: None
+        lake.remove("file:///lake/tue-0")
+
+    lake.before_commit = writer
+
+    outcome = maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+
+    # Three files of each day, and two of Tuesday again.
+    (use,) = outcome.engine_use
+    assert (use.engine, use.files, use.bytes) == ("copy", 8, 160 * MB)
+
+
+def test_the_commit_tells_bytes_by_engine(lake, compact):
+    compact()
+
+    proof = json.loads(lake.facts.snapshots[-1].summary["neve.proof"])
+    assert (proof["level"], proof["bytes_by_engine"]) == ("bytes", {"copy": 120 * MB})
+
+
+def test_the_weakest_proof_gives_the_level(lake, compact, monkeypatch):
+    real = lake.run_tasks
+
+    def by_store(*arguments):
+        first, *others = real(*arguments)
+        (file,) = first.files
+        return [replace(first, files=(replace(file, proof=StoreDigests(1)),)), *others]
+
+    monkeypatch.setattr(lake, "run_tasks", by_store)
+
+    assert compact().proof.level == "store"
+
+
+def test_a_sorted_table_is_copied_and_its_new_files_claim_no_order(lake, maintenance, monkeypatch):
+    lake.facts = replace(lake.facts, sort_order_id=1, sort_columns=("id",))
+    lake.history[lake.facts.snapshot_id] = lake.facts
+    added = []
+    real = lake.replace_files
+    monkeypatch.setattr(lake, "replace_files", lambda *a: (added.extend(a[3]), real(*a)))
+    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+
+    outcome = maintenance.apply(plan)
+
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 2)
+    assert all("claims no sort order" in group.engine_reason for group in plan.groups)
+    assert {file.sort_order_id for file in added} == {0}
+    assert maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY).is_empty

@@ -16,7 +16,6 @@ from neve.model.table import TableRef
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.service.plan_file import read_plan_file, write_plan_file
 from neve.testing.facts import MB, NOW, data_file, table_facts
 
@@ -31,7 +30,7 @@ def plan_of(facts, **request):
         POLICY,
         PlanRequest(**request),
         cost_model=CostModel(),
-        rates=Rates(DEFAULT_BYTES_PER_SECOND),
+        rates=Rates(),
         now=NOW,
     )
 

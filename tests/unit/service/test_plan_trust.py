@@ -17,7 +17,7 @@ from neve.documents import canonical_text
 from neve.model.errors import NeveError, PlanFileError, PlanStale
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
-from neve.model.policy import CompactionPolicy, Engine
+from neve.model.policy import CompactionPolicy, RewriteMode
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
@@ -55,7 +55,7 @@ def make_world(lake):
     )
 
 
-def plan_body(services, engine=Engine.AUTO):
+def plan_body(services, engine=RewriteMode.AUTO):
     plan = services.plan(TABLE, PlanRequest(engine=engine), where=None, policy=POLICY)
     document = plan_document([plan])
     return {key: value for key, value in document.items() if key != "digest"}
@@ -157,6 +157,14 @@ def costs_nothing_that_is_a_number(body):
     body["plans"][0]["gain"] = float("nan")
 
 
+def asks_for_any_engine(body):
+    first_step(body)["engine"] = first_group(body)["engine"] = "auto"
+
+
+def asks_for_an_engine_that_is_none(body):
+    first_step(body)["engine"] = first_group(body)["engine"] = "transcode"
+
+
 def has_another_type(body):
     first_group(body)["files"] = {"path": "x"}
 
@@ -177,12 +185,14 @@ TAMPERED = [
     has_an_absurd_id,
     has_half_a_character,
     costs_nothing_that_is_a_number,
+    asks_for_any_engine,
+    asks_for_an_engine_that_is_none,
     has_another_type,
 ]
 
 
 @pytest.mark.parametrize("tamper", TAMPERED, ids=lambda tamper: tamper.__name__)
-@pytest.mark.parametrize("engine", [Engine.AUTO, Engine.SPARK])
+@pytest.mark.parametrize("engine", [RewriteMode.AUTO, RewriteMode.SPARK])
 def test_a_plan_is_refused_that(tamper, engine, tmp_path):
     lake = make_lake()
     services = make_world(lake)
@@ -219,7 +229,7 @@ def test_a_plan_does_not_decide_what_may_be_copied(version, deletes, why, tmp_pa
 def test_what_a_plan_may_not_say_is_taken_from_the_table(tmp_path):
     lake = make_lake()
     services = make_world(lake)
-    body = plan_body(services, Engine.SPARK)
+    body = plan_body(services, RewriteMode.SPARK)
     first_step(body)["filter"] = "not JSON"
     first_group(body).update(partition="x", partition_values=[], records=-5, input_bytes=10**20)
     body["plans"][0]["snapshot_id"] = 4711
@@ -280,7 +290,7 @@ def mutate(data, body):
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data(), version=st.sampled_from([2, 3]), engine=st.sampled_from(list(Engine)[:2]))
+@given(data=st.data(), version=st.sampled_from([2, 3]), engine=st.sampled_from(list(RewriteMode)))
 def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, engine):
     lake, at_first = make_lake(version), make_lake(version)
     services = make_world(lake)
@@ -289,7 +299,7 @@ def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, eng
         mutate(data, body)
     if version == 3:
         # A copy would number rows again.
-        lake.splice = lake.replace_files = None
+        lake.run_tasks = lake.replace_files = None
 
     done = []
     with suppress(NeveError):

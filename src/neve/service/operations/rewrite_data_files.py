@@ -34,6 +34,7 @@ from neve.service.context import JobContext, overrides_of
 from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
 from neve.service.services import Services
+from neve.service.step_run import merged
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 
@@ -293,6 +294,7 @@ def _outcome(
         started_at=run.started_at,
         finished_at=finished_at,
         engines=_engines(run, after),
+        engine_use=merged(run.uses),
         stats=_stats(run, after, changes, seconds),
         proof=verdict.proof if verdict else None,
         conflicts=run.conflicts,
@@ -315,7 +317,7 @@ def _engines(run: Run, after: TableFacts) -> dict[str, int]:
             added = snapshot.summary.get("added-data-files", "0")
             for part in named:
                 name, _, count = part.partition("=")
-                counts[name] += int(count or added)
+                counts[name] = counts.get(name, 0) + int(count or added)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""One Spark stage, one task for each output file."""
+"""One Spark stage, one task for each file group."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from functools import partial
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from neve.model.rewrite import SpliceOrder, SpliceReport, SpliceRequirements
+from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult
 from neve.spark.errors import engine_errors
-from neve.spark.rewrite.task import run_order
+from neve.spark.rewrite.task import run_task
 from neve.storage.access import Storage
 
 
-def splice_files(
+def run_tasks(
     session: SparkSession,
-    orders: Sequence[SpliceOrder],
+    tasks: Sequence[RewriteTask],
     wanted: SpliceRequirements,
     storage: Storage,
-) -> list[SpliceReport]:
+) -> list[TaskResult]:
     """Write all files. A retried or speculative attempt writes a name of its own."""
     context = session.sparkContext
-    with engine_errors("Copying row groups"):
+    with engine_errors("Rewriting file groups"):
         return (
-            context.parallelize(orders, max(1, len(orders)))
+            context.parallelize(tasks, max(1, len(tasks)))
             .map(partial(_run_attempt, wanted=wanted, storage=storage))
             .collect()
         )
 
 
-def _run_attempt(order: SpliceOrder, wanted: SpliceRequirements, storage: Storage) -> SpliceReport:
+def _run_attempt(task: RewriteTask, wanted: SpliceRequirements, storage: Storage) -> TaskResult:
     context = TaskContext.get()
     attempt = context.attemptNumber() if context is not None else 0
-    return run_order(order, wanted, storage, attempt)
+    return run_task(task, wanted, storage, attempt)

@@ -1,92 +1,44 @@
-"""What one Spark task does: one output file, from the row groups of its sources."""
+"""What one Spark task does: the files of one group, by the best engine that does not refuse."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from importlib import import_module
+from typing import cast
 
-from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
-from neve.model.rewrite import SpliceOrder, SpliceReport, SpliceRequirements
-from neve.parquet.copy_local import splice_local
-from neve.parquet.indexes import Source, load_source
-from neve.parquet.outcome import SpliceResult
-from neve.parquet.plan import SplicePlan
-from neve.parquet.requirements import refusal
-from neve.parquet.splice import plan_splice
-from neve.storage.access import Storage, local_path
-from neve.storage.readers import LocalReader, Reader
+from neve.model.errors import ParquetCorrupt, ParquetUnsupported
+from neve.model.policy import Engine
+from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult, WrittenFile
+from neve.spark.rewrite.inputs import TaskInputs
+from neve.storage.access import Storage
+
+#: Writes the files of a task under these names, one after the other. Refuses by raising
+#: ParquetUnsupported or ParquetCorrupt, and leaves nothing of the file that it was writing.
+WriteFiles = Callable[[TaskInputs, Sequence[str]], Iterator[WrittenFile]]
 
 
-def run_order(
-    order: SpliceOrder, wanted: SpliceRequirements, storage: Storage, attempt: int
-) -> SpliceReport:
-    """Write the order's file under this attempt's own name, or refuse with a reason."""
-    target = order.targets[attempt]
-    try:
-        if target.startswith("s3:"):
-            from neve.spark.rewrite.task_s3 import splice_in_store
+def writer_of(engine: Engine) -> WriteFiles:
+    """`write` in the file of the engine's name; loaded when needed, for what it imports."""
+    module = import_module(f"neve.spark.rewrite.tasks.{engine.value}")
+    return cast(WriteFiles, module.write)
 
-            report = splice_in_store(order, wanted, storage, target)
+
+def run_task(
+    task: RewriteTask, wanted: SpliceRequirements, storage: Storage, attempt: int
+) -> TaskResult:
+    """Write the group's files under this attempt's own names, or tell why nobody does."""
+    inputs = TaskInputs(task, wanted, storage)
+    leftovers = list(task.names_before(attempt))
+    refusals: list[str] = []
+    for engine in task.ladder:
+        written: list[WrittenFile] = []
+        try:
+            for file in writer_of(engine)(inputs, task.names(attempt, engine)):
+                written.append(replace(file, notes=(*refusals, *file.notes)))
+        except (ParquetUnsupported, ParquetCorrupt) as error:
+            leftovers += [file.path for file in written]
+            refusals.append(error.message)
         else:
-            report = _splice_locally(order, wanted, target)
-    except (ParquetUnsupported, ParquetCorrupt) as error:
-        report = SpliceReport(order.group_id, refused=error.message)
-    return _with_leftovers(report, order, attempt)
-
-
-def _with_leftovers(report: SpliceReport, order: SpliceOrder, attempt: int) -> SpliceReport:
-    return replace(report, leftovers=order.targets[:attempt])
-
-
-def _splice_locally(order: SpliceOrder, wanted: SpliceRequirements, target: str) -> SpliceReport:
-    with ExitStack() as stack:
-        sources = [
-            load_checked(stack.enter_context(LocalReader(local_path(path))), size_bytes)
-            for path, size_bytes in order.sources
-        ]
-        if why := refusal([source.footer for source in sources], wanted):
-            return SpliceReport(order.group_id, refused=why)
-        plan = plan_splice(sources)
-    path = local_path(target)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    result = splice_local(plan, path, verify="bytes")
-    return report_of(order, plan, result, target, engine="copy", through_task=plan.copied_bytes)
-
-
-def load_checked(reader: Reader, size_bytes: int) -> Source:
-    """A source's footer and indexes; a file that is not as its manifest says is no source."""
-    if reader.size_bytes != size_bytes:
-        raise ParquetError(
-            f"{reader.path} has {reader.size_bytes} bytes, and its manifest says {size_bytes}."
-        )
-    return load_source(reader)
-
-
-def report_of(
-    order: SpliceOrder,
-    plan: SplicePlan,
-    result: SpliceResult,
-    target: str,
-    *,
-    engine: str,
-    through_task: int,
-    requests: int = 0,
-    notes: tuple[str, ...] = (),
-) -> SpliceReport:
-    """What a task says about a file that it wrote."""
-    return SpliceReport(
-        group_id=order.group_id,
-        path=target,
-        size_bytes=result.size_bytes,
-        rows=result.rows,
-        row_groups=result.row_groups,
-        split_offsets=result.split_offsets,
-        copied_bytes=result.copied_bytes,
-        bytes_through_task=through_task,
-        compared_bytes=result.compared_bytes,
-        checksum=result.checksum,
-        engine=engine,
-        requests=requests,
-        notes=plan.notes + notes,
-    )
+            return TaskResult(task.group_id, tuple(written), leftovers=tuple(leftovers))
+    return TaskResult(task.group_id, refused=refusals[-1], leftovers=tuple(leftovers))

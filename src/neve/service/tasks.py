@@ -1,0 +1,224 @@
+"""Rewrite inside Spark tasks: write new files, prove them, commit once, yield to writers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from neve.model.errors import ExecutionError, JobRefused, ProofFailed
+from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, DataFileFacts
+from neve.model.groups import FileGroup
+from neve.model.outcome import EngineUse
+from neve.model.policy import Engine
+from neve.model.rewrite import (
+    CopyInputs,
+    FileDetails,
+    RewriteTask,
+    SpliceRequirements,
+    StoreDigests,
+    TaskInput,
+    TaskResult,
+    WrittenFile,
+)
+from neve.planning.deletes import applicable_deletes
+from neve.planning.metrics import merge_metrics
+from neve.planning.refusals import GroupFacts
+from neve.planning.routing import task_ladder
+from neve.planning.staleness import paths_of
+from neve.planning.written import check_result
+from neve.service.step_run import StepResult, StepRun, Written, commit_untouched
+
+#: Names prepared for each output: one for every attempt that Spark may make at its task.
+ATTEMPTS = 8
+BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
+CODEC_PROPERTY = "write.parquet.compression-codec"
+
+
+def run_in_tasks(run: StepRun) -> StepResult:
+    """Rewrite all groups of the step and commit those that can be."""
+    known = {file.path: file for file in run.base.data_files}
+    files = [[known[path] for path in paths_of(group)] for group in run.step.groups]
+    ladders = [_ladder(run, *item) for item in zip(run.step.groups, files, strict=True)]
+    inputs = _inputs(run, files, ladders)
+    tasks = [
+        _task(run, *item)
+        for item in zip(run.step.groups, files, ladders, inputs.locations, strict=True)
+    ]
+    try:
+        results = run.services.engine.run_tasks(
+            run.table, tasks, _requirements(run, inputs), run.services.reporter
+        )
+    except ExecutionError:
+        # Nobody reported what was written, and any attempt may have been.
+        run.remember_leftovers([n for task in tasks for names in task.outputs for n in names])
+        raise
+    groups = {group.group_id: group for group in run.step.groups}
+    run.remember_leftovers([path for result in results for path in result.leftovers])
+    written = {result.group_id: result for result in results if result.refused is None}
+    refused = tuple((groups[r.group_id], r.refused) for r in results if r.refused is not None)
+    try:
+        for result in written.values():
+            check_result(groups[result.group_id], result)
+        done = _commit(run, inputs, groups, written)
+    except (ProofFailed, JobRefused):
+        # Nothing was committed. After an unknown commit nothing is called a leftover.
+        run.remember_leftovers([file.path for r in written.values() for file in r.files])
+        raise
+    return replace(done, refused=refused, uses=_uses(f for r in written.values() for f in r.files))
+
+
+def _ladder(run: StepRun, group: FileGroup, files: Sequence[DataFileFacts]) -> tuple[Engine, ...]:
+    facts = GroupFacts(
+        run.base, files, group.delete_files, run.step.strategy, run.min_row_group_bytes
+    )
+    return task_ladder(facts, run.step.engine)
+
+
+def _inputs(
+    run: StepRun,
+    files: Sequence[Sequence[DataFileFacts]],
+    ladders: Sequence[tuple[Engine, ...]],
+) -> CopyInputs:
+    """What the catalog knows, with the locations of all names that tasks may write."""
+    asked = [
+        (
+            own[0].partition,
+            [
+                # A job may rewrite in several steps: each needs names of its own.
+                f"{index:05d}-{group.group_id}-{run.job_id}-{run.number}-{name}.parquet"
+                for name in range(group.expected_output_files * ATTEMPTS * len(ladder))
+            ],
+        )
+        for index, (group, own, ladder) in enumerate(
+            zip(run.step.groups, files, ladders, strict=True)
+        )
+    ]
+    assert run.base.snapshot_id is not None
+    paths = [path for group in run.step.groups for path in paths_of(group)]
+    return run.services.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, asked)
+
+
+def _task(
+    run: StepRun,
+    group: FileGroup,
+    files: Sequence[DataFileFacts],
+    ladder: tuple[Engine, ...],
+    names: tuple[str, ...],
+) -> RewriteTask:
+    each, base = ATTEMPTS * len(ladder), run.base
+    return RewriteTask(
+        group.group_id,
+        tuple(TaskInput(file.path, file.size_bytes) for file in group.files),
+        applicable_deletes(base.delete_files, files, base.specs) if group.delete_files else (),
+        tuple(names[start : start + each] for start in range(0, len(names), each)),
+        ladder,
+    )
+
+
+def _requirements(run: StepRun, inputs: CopyInputs) -> SpliceRequirements:
+    properties = run.base.properties
+    return SpliceRequirements(
+        columns=inputs.columns,
+        codec=properties.get(CODEC_PROPERTY),
+        needs_bloom_filters=any(
+            key.startswith(BLOOM_FILTER_PREFIX) and value.lower() == "true"
+            for key, value in properties.items()
+        ),
+        min_row_group_bytes=run.min_row_group_bytes,
+    )
+
+
+def _uses(files: Iterable[WrittenFile]) -> tuple[EngineUse, ...]:
+    """Bytes by the engine that laid them down, input files by the one that did most."""
+    sizes, inputs = Counter[Engine](), Counter[Engine]()
+    for file in files:
+        sizes.update(file.segments)
+        inputs[file.engine] += len(file.inputs)
+    return tuple(EngineUse(e.value, inputs[e], sizes[e]) for e in Engine if sizes[e])
+
+
+def _commit(
+    run: StepRun,
+    inputs: CopyInputs,
+    groups: Mapping[int, FileGroup],
+    written: Mapping[int, TaskResult],
+) -> StepResult:
+    details = {file.path: file for file in inputs.files}
+
+    def commit(numbers: Sequence[int]) -> None:
+        chosen = [(groups[number], written[number]) for number in numbers]
+        _commit_results(run, details, inputs, chosen)
+
+    return commit_untouched(
+        run,
+        {
+            number: Written((groups[number],), tuple(file.path for file in result.files))
+            for number, result in written.items()
+        },
+        commit,
+    )
+
+
+def _commit_results(
+    run: StepRun,
+    details: Mapping[str, FileDetails],
+    inputs: CopyInputs,
+    chosen: Sequence[tuple[FileGroup, TaskResult]],
+) -> None:
+    assert run.base.snapshot_id is not None
+    removed: list[FileDetails] = []
+    added: list[FileDetails] = []
+    for group, result in chosen:
+        sources = [details[file.path] for file in group.files]
+        removed += sources
+        added += [_details(file, sources, inputs) for file in result.files]
+    files = [file for _, result in chosen for file in result.files]
+    run.services.engine.replace_files(
+        run.table,
+        run.base.snapshot_id,
+        removed,
+        added,
+        {**run.properties, ENGINE_PROPERTY: _engine(files), PROOF_PROPERTY: proof_text(files)},
+    )
+
+
+def _details(file: WrittenFile, sources: Sequence[FileDetails], inputs: CopyInputs) -> FileDetails:
+    own = [sources[number] for number in file.inputs]
+    return replace(
+        own[0],
+        path=file.path,
+        size_bytes=file.size_bytes,
+        record_count=file.rows_out,
+        split_offsets=file.split_offsets,
+        # Row groups keep their order, but the file as a whole has none.
+        sort_order_id=0,
+        metrics=file.metrics if file.metrics is not None else merge_metrics(own, inputs.columns),
+    )
+
+
+def _engine(files: Sequence[WrittenFile]) -> str:
+    """Outputs by the engine that made them, for reading back what happened."""
+    counts = Counter(file.engine.value for file in files)
+    return ",".join(f"{name}={count}" for name, count in sorted(counts.items()))
+
+
+def proof_text(files: Sequence[WrittenFile]) -> str:
+    """What was proven, in one line of JSON; the weakest proof gives the level."""
+    weakest = next((f for f in files if isinstance(f.proof, StoreDigests)), files[0])
+    segments = Counter[str]()
+    for file in files:
+        segments.update({engine.value: size for engine, size in file.segments.items()})
+    return json.dumps(
+        {
+            "level": weakest.proof.level,
+            "rows": sum(file.rows_out for file in files),
+            "files": len(files),
+            "bytes": sum(segments.values()),
+            "bytes_by_engine": dict(segments),
+            "bytes_through_tasks": sum(file.bytes_through_task for file in files),
+            "requests": sum(file.requests for file in files),
+        },
+        sort_keys=True,
+    )

@@ -1,0 +1,115 @@
+"""The inputs of a task, opened once for all engines of its ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from neve.model.errors import ParquetError, ParquetUnsupported
+from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskInput
+from neve.parquet.indexes import Source, load_source
+from neve.parquet.plan import SplicePlan
+from neve.parquet.requirements import refusal
+from neve.parquet.splice import plan_splice
+from neve.planning.packing import split_evenly
+from neve.storage.access import Storage, local_path
+from neve.storage.readers import LocalReader, Reader
+
+if TYPE_CHECKING:
+    from neve.storage.s3 import S3Reader, S3Store
+
+FOOTERS_AT_ONCE = 16
+#: The ends of this many sources are kept, so that their indexes need not be read twice.
+TAILS_KEPT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCopy:
+    """One output made of whole inputs, these by number."""
+
+    inputs: tuple[int, ...]
+    plan: SplicePlan
+
+
+class TaskInputs:
+    """What an engine is given: the task, and its inputs as they are read for the first time."""
+
+    def __init__(self, task: RewriteTask, wanted: SpliceRequirements, storage: Storage) -> None:
+        self.task = task
+        self.wanted = wanted
+        self.storage = storage
+        #: Of the store's requests, those that a written file has told.
+        self.requests_told = 0
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether the new files are objects of a store."""
+        return self.task.outputs[0][0].startswith("s3:")
+
+    @cached_property
+    def store(self) -> S3Store:
+        """The store, its requests counted for this task."""
+        if self.storage.refusal:
+            raise ParquetUnsupported(f"{self.task.inputs[0].path}: {self.storage.refusal}.")
+        # The client is installed only where tables lie in S3.
+        from neve.storage.s3 import S3Store
+
+        return S3Store(self.storage.s3_client())
+
+    @cached_property
+    def opened(self) -> Sequence[tuple[Reader, Source]]:
+        """All inputs with their footers and indexes; readers of objects stay usable."""
+        if not self.is_in_store:
+            return [_open_local(source) for source in self.task.inputs]
+        store, keep = self.store, len(self.task.inputs) <= TAILS_KEPT
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE, "task-open") as pool:
+            return list(pool.map(lambda one: _open_object(store, one, keep), self.task.inputs))
+
+    def objects(self, numbers: Sequence[int]) -> list[S3Reader]:
+        """Readers of these inputs, where they are objects."""
+        return [cast("S3Reader", self.opened[number][0]) for number in numbers]
+
+    def planned_copies(self) -> list[PlannedCopy]:
+        """The inputs shared out evenly over the outputs, or a refusal to copy them."""
+        if self.task.deletes:
+            raise ParquetUnsupported("Deletes must be applied, which a copy cannot.")
+        sources = [source for _, source in self.opened]
+        if why := refusal([source.footer for source in sources], self.wanted):
+            raise ParquetUnsupported(why)
+        shares = split_evenly(
+            range(len(sources)),
+            parts=len(self.task.outputs),
+            at_least=1,
+            size_of=lambda number: self.task.inputs[number].size_bytes,
+        )
+        # All are planned before one is written: whoever refuses has left nothing behind.
+        return [PlannedCopy(tuple(s), plan_splice([sources[n] for n in s])) for s in shares]
+
+
+def _open_local(source: TaskInput) -> tuple[Reader, Source]:
+    if source.path.startswith("s3:"):
+        raise ParquetUnsupported(f"{source.path} is an object, and the new file would be none.")
+    with LocalReader(local_path(source.path)) as reader:
+        return reader, _load_checked(reader, source.size_bytes)
+
+
+def _open_object(store: S3Store, source: TaskInput, keep_tail: bool) -> tuple[Reader, Source]:
+    from neve.storage.s3 import S3Reader
+
+    reader = S3Reader(store, source.path)
+    loaded = _load_checked(reader, source.size_bytes)
+    if not keep_tail:
+        reader.forget_tail()
+    return reader, loaded
+
+
+def _load_checked(reader: Reader, size_bytes: int) -> Source:
+    """A source's footer and indexes; a file that is not as its manifest says is no source."""
+    if reader.size_bytes != size_bytes:
+        raise ParquetError(
+            f"{reader.path} has {reader.size_bytes} bytes, and its manifest says {size_bytes}."
+        )
+    return load_source(reader)

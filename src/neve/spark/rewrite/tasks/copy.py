@@ -1,0 +1,43 @@
+"""The engine `copy`: row groups as they are, by the kernel or through this task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from neve.model.policy import Engine
+from neve.model.rewrite import BytesCompared, WrittenFile
+from neve.parquet.copy_local import splice_local
+from neve.parquet.remote import plan_through_client
+from neve.spark.rewrite.inputs import PlannedCopy, TaskInputs
+from neve.storage.access import local_path
+
+
+def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
+    """Write each output, and read it back."""
+    for planned, name in zip(inputs.planned_copies(), names, strict=False):
+        if inputs.is_in_store:
+            from neve.spark.rewrite.objects import write_object
+
+            yield write_object(inputs, planned, name, plan_through_client(planned.plan))
+        else:
+            yield _write_local(planned, name)
+
+
+def _write_local(planned: PlannedCopy, name: str) -> WrittenFile:
+    path, plan = local_path(name), planned.plan
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    result = splice_local(plan, path, verify="bytes")
+    return WrittenFile(
+        path=name,
+        size_bytes=result.size_bytes,
+        inputs=planned.inputs,
+        rows_in=plan.rows,
+        rows_deleted=0,
+        rows_out=result.rows,
+        segments={Engine.COPY: plan.copied_bytes},
+        proof=BytesCompared(plan.data_bytes, result.compared_bytes),
+        split_offsets=result.split_offsets,
+        bytes_through_task=plan.copied_bytes,
+        notes=plan.notes,
+    )
