@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.job import JobRequest
 from neve.model.maintenance import MaintainRequest
 from neve.model.outcome import Status
@@ -26,13 +27,21 @@ def loads(monkeypatch):
         counted[table.name] += 1
         return load(self, table)
 
+    look = CatalogMetadataWriter._look
+
+    def looking(self, catalog, change):
+        counted[change.table.name] += 1
+        return look(self, catalog, change)
+
     monkeypatch.setattr(Catalogs, "load", counting)
+    monkeypatch.setattr(CatalogMetadataWriter, "_look", looking)
     return counted
 
 
 def test_a_compaction_loads_its_table_three_times(lake, loads):
     table = lake.create()
     lake.fill(table)
+    lake.app.maintenance.engine.warm_up()
     loads.clear()
 
     outcome = run(lake.app.maintenance, JobRequest(table, "rewrite_data_files"))

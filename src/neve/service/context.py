@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from neve.model.facts import TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.outcome import Outcome
+from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.service.lease import HeldLease
@@ -55,6 +57,17 @@ class JobContext:
 def overrides_of(request: JobRequest) -> Mapping[str, object]:
     said = request.arguments.get(OVERRIDES)
     return said if isinstance(said, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan that was made before its job began, and the table as it was seen then.
+
+    Whoever begins with it may be late: what commits asserts that its files are still there.
+    """
+
+    plan: Plan[Any]
+    facts: TableFacts
 
 
 Work = Callable[[JobContext], Outcome]

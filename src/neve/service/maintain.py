@@ -22,6 +22,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
+from neve.service.context import Prepared
 from neve.service.operations.handler import PlannedHandler
 from neve.service.operations.registry import PLANNED
 from neve.service.policies import DELETING
@@ -134,7 +135,7 @@ def _planned_or_run(
     if dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
     request = JobRequest(facts.table, handler.name, trigger=Trigger.MAINTAIN)
-    outcome = run(services, request, planned=plan, log=False)
+    outcome = run(services, request, prepared=Prepared(plan, facts), log=False)
     return OperationReport(
         operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
     )

@@ -54,15 +54,14 @@ class Maintenance(Services):
         *,
         where: str | None,
         policy: CompactionPolicy,
-        planned: CompactionPlan | None = None,
         log: bool = True,
     ) -> Outcome:
-        """Plan and run; a plan that was made already is run as far as it still holds."""
+        """Plan and run."""
 
         def work(context: JobContext) -> Outcome:
             def plan_of(facts: TableFacts) -> CompactionPlan:
                 return plan_compaction(context.services, facts, request, policy)
 
-            return compact(context, where, plan_of, planned)
+            return compact(context, plan_of, where=where)
 
         return run_work(self, JobRequest(table, str(OPERATION)), work, log=log)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
-from neve.model.plan import Plan
-from neve.service.context import JobContext, Work
+from neve.service.context import JobContext, Prepared, Work
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_of
 from neve.service.recover import settle_after, settle_left_behind
@@ -30,7 +28,7 @@ def submit(services: Services, request: JobRequest) -> Job:
 
 
 def run(
-    services: Services, request: JobRequest, *, planned: Plan[Any] | None = None, log: bool = True
+    services: Services, request: JobRequest, *, prepared: Prepared | None = None, log: bool = True
 ) -> Outcome:
     """Submit, claim and run a job in this process, or raise TableBusy.
 
@@ -38,8 +36,8 @@ def run(
     the maintenance log is left to the caller, who may write many.
     """
     handler = handler_of(request.operation)
-    made = planned or handler.prepare(services, request)
-    return run_work(services, request, partial(handler.run, planned=made), log=log)
+    made = prepared or handler.prepare(services, request)
+    return run_work(services, request, partial(handler.run, prepared=made), log=log)
 
 
 def run_job(services: Services, lease: Lease) -> Outcome:

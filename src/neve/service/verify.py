@@ -32,9 +32,18 @@ def verify_commits(
     services: Services,
     table: TableRef,
     snapshots: Sequence[SnapshotFacts],
+    known: Sequence[TableFacts] = (),
 ) -> Verdict:
-    """Compare each snapshot with the one that it was made on."""
-    survey = cache(lambda snapshot_id: services.surveyor.survey(table, snapshot_id=snapshot_id))
+    """Compare each snapshot with the one that it was made on.
+
+    What was surveyed at one of them already, all of its files, is not read again.
+    """
+    seen = {facts.snapshot_id: facts for facts in known if facts.where is None}
+
+    @cache
+    def survey(snapshot_id: int | None) -> TableFacts:
+        return seen.get(snapshot_id) or services.surveyor.survey(table, snapshot_id=snapshot_id)
+
     changes = tuple(find_change(survey(s.parent_id), survey(s.snapshot_id)) for s in snapshots)
     proof = merge_proofs([_prove(services, table, change) for change in changes])
     levels = {_level(snapshot) for snapshot in snapshots}

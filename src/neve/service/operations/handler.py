@@ -10,7 +10,7 @@ from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
-from neve.service.context import JobContext
+from neve.service.context import JobContext, Prepared
 from neve.service.services import Services
 
 
@@ -20,14 +20,14 @@ class Handler(Protocol):
     @property
     def name(self) -> str: ...
 
-    def prepare(self, services: Services, request: JobRequest) -> Plan[Any] | None:
+    def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         """Raise for a request that could never be run: no job is made of it.
 
         A plan that was made on the way is what the job begins with.
         """
         ...
 
-    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+    def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         """Do it. What was planned already is run as far as it still holds."""
         ...
 

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
@@ -25,7 +25,7 @@ from neve.model.steps import RemoveOrphanFiles
 from neve.model.table import TableRef
 from neve.planning.locations import path_of
 from neve.planning.operations.intent import operation_plan
-from neve.service.context import JobContext
+from neve.service.context import JobContext, Prepared
 from neve.service.lease import HeldLease
 from neve.service.purge import Changes, purge_due
 from neve.service.recover import settle_left_behind
@@ -65,7 +65,7 @@ class OrphansHandler:
         step = RemoveOrphanFiles(quarantine=True, purge=True)
         return operation_plan(self.operation, facts, services.clock(), [step], reason)
 
-    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+    def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         arguments = context.request.arguments
         if (paths := arguments.get(RESTORE)) is not None:
             return restore(context, [str(path) for path in _listed(paths)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from neve.model.errors import (
     CommitConflict,
@@ -19,7 +19,7 @@ from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, Tabl
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import CompactionPlan, Plan
+from neve.model.plan import CompactionPlan
 from neve.model.policies import EffectivePolicy
 from neve.model.policy import CompactionPolicy
 from neve.planning.cost import actual_usd
@@ -30,7 +30,7 @@ from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
 from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
-from neve.service.context import JobContext, overrides_of
+from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
 from neve.service.services import Services
@@ -56,23 +56,23 @@ class CompactionHandler:
     operation: ClassVar[Operation] = OPERATION
     name: ClassVar[str] = str(OPERATION)
 
-    def prepare(self, services: Services, request: JobRequest) -> CompactionPlan | None:
+    def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         if (document := request.arguments.get(PLAN)) is not None:
             refuse_if_stale(services, plan_of_document(document))
             return None
         facts = services.surveyor.survey(request.table)
         policy = services.policies.effective(facts, overrides_of(request))
-        return self.plan(services, facts, policy)
+        return Prepared(self.plan(services, facts, policy), facts)
 
     def plan(
         self, services: Services, facts: TableFacts, policy: EffectivePolicy
     ) -> CompactionPlan:
         where = policy.rewrite_data_files.where
-        if where is not None and facts.where != where:
+        if facts.where != where:
             facts = services.surveyor.survey(facts.table, where=where)
         return plan_compaction(services, facts, plan_request(policy), policy.compaction)
 
-    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+    def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         services = context.services
         if (document := context.request.arguments.get(PLAN)) is not None:
             return apply_exactly(context, with_undo_window(services, plan_of_document(document)))
@@ -80,8 +80,7 @@ class CompactionHandler:
         def plan_of(facts: TableFacts) -> CompactionPlan:
             return self.plan(services, facts, context.policy(facts))
 
-        made = planned if isinstance(planned, CompactionPlan) else None
-        return compact(context, made.where if made else None, plan_of, made)
+        return compact(context, plan_of, prepared)
 
 
 def plan_compaction(
@@ -103,31 +102,38 @@ def with_undo_window(services: Services, plan: CompactionPlan) -> CompactionPlan
 
 
 def compact(
-    context: JobContext, where: str | None, plan_of: PlanOf, planned: CompactionPlan | None = None
+    context: JobContext,
+    plan_of: PlanOf,
+    prepared: Prepared | None = None,
+    where: str | None = None,
 ) -> Outcome:
     """Plan and run; what writers take meanwhile is planned again at once."""
     services = context.services
-
-    def look(where: str | None) -> tuple[TableFacts, CompactionPlan]:
-        facts = services.surveyor.survey(context.table, where=where)
-        plan = planned or plan_of(facts)
-        if facts.where != plan.where:
-            # Only the policy knew of the filter.
-            facts = _survey(services, plan)
-        return facts, plan
-
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        facts, plan = look(where)
-        # The first look is cheap. What an engine that starts takes is not taken off the plan.
-        if not plan.is_empty and services.engine.warm_up():
-            facts, plan = look(plan.where)
+    plan, facts = _begin(context, plan_of, prepared, where)
+    # The first look is cheap. What an engine that starts takes is not taken off the plan.
+    if not plan.is_empty and services.engine.warm_up():
+        facts = _survey(services, plan)
+        plan = plan if prepared else plan_of(facts)
+    for _ in range(MAX_ATTEMPTS - 1):
         try:
             return _apply(context, plan, facts, plan_of)
         except PlanStale:
-            planned, where = None, plan.where
-            if attempt == MAX_ATTEMPTS:
-                raise
-    raise AssertionError("The loop returns or raises.")
+            facts = _survey(services, plan)
+            plan = plan_of(facts)
+    return _apply(context, plan, facts, plan_of)
+
+
+def _begin(
+    context: JobContext, plan_of: PlanOf, prepared: Prepared | None, where: str | None
+) -> tuple[CompactionPlan, TableFacts]:
+    """The plan to begin with, and the table as the plan's own filter sees it."""
+    if prepared is not None and isinstance(prepared.plan, CompactionPlan):
+        plan, facts = prepared.plan, prepared.facts
+    else:
+        facts = context.services.surveyor.survey(context.table, where=where)
+        plan = plan_of(facts)
+    # Only the policy may have known of the filter.
+    return plan, facts if facts.where == plan.where else _survey(context.services, plan)
 
 
 def refuse_if_stale(services: Services, plan: CompactionPlan) -> None:
@@ -207,7 +213,7 @@ def _execute(run: Run) -> Outcome:
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure, stopped)
-    verdict = verify_commits(services, plan.table, ours)
+    verdict = verify_commits(services, plan.table, ours, known=[run.before, after])
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from neve.model.errors import InputError, JobRefused
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import Plan
-from neve.service.context import JobContext
+from neve.service.context import JobContext, Prepared
 from neve.service.services import Services
 from neve.service.undo import undo_tag
 
@@ -62,7 +61,7 @@ class RollbackHandler:
     def prepare(self, services: Services, request: JobRequest) -> None:
         find_target(services.surveyor.survey(request.table), target_of(request))
 
-    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+    def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         before = context.services.surveyor.survey(context.table)
         window = context.policy(before).compaction.undo_window_seconds
         return go_back(context, target_of(context.request), before, window)

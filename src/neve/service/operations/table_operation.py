@@ -26,7 +26,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.service.ancestry import lost_history
-from neve.service.context import JobContext
+from neve.service.context import JobContext, Prepared
 from neve.service.lease import HeldLease
 from neve.service.services import Services
 from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
@@ -97,9 +97,11 @@ class TableOperationHandler:
     def plan(self, services: Services, facts: TableFacts, policy: EffectivePolicy) -> Plan[Any]:
         return self.of(policy).plan(services, facts)
 
-    def run(self, context: JobContext, planned: Plan[Any] | None = None) -> Outcome:
+    def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         before = context.services.surveyor.survey(context.table)
-        return operate(context, self.of(context.policy(before)), before, planned)
+        return operate(
+            context, self.of(context.policy(before)), before, prepared.plan if prepared else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
