@@ -18,14 +18,14 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
-	$(PYTEST) tests/unit
+	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 tests/unit
 	$(PYTEST) tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
 
 test-unit: setup ## Tests that need no JVM.
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest -n 2 tests/unit
 
 test-spark: setup ## Tests on one local Spark session.
 	$(BIN)/python -m pytest tests/spark

@@ -197,7 +197,7 @@ def scripted_catalog(folder: Path) -> Iterator[ScriptedCatalog]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"catalog": catalog}))
     server.daemon_threads = True
     catalog.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield catalog

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.documents import canonical_text, from_document, from_text, to_document, to_text
@@ -70,7 +70,6 @@ def test_values_come_back_as_they_were(value):
     assert from_text(type(value), to_text(value)) == value
 
 
-@settings(max_examples=30)
 @given(NAMES, st.lists(NAMES, min_size=1, max_size=3), NAMES)
 def test_tables_of_any_printable_name_come_back(catalog, namespace, name):
     lease = Lease("j1", TableRef(catalog, tuple(namespace), name), 1, NOW)
@@ -78,7 +77,6 @@ def test_tables_of_any_printable_name_come_back(catalog, namespace, name):
     assert from_text(Lease, to_text(lease)) == lease
 
 
-@settings(max_examples=50)
 @given(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text())
 def test_partition_values_keep_their_type(value):
     made = PartitionValue("p", "identity", "p", value)

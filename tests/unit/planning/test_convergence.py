@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.facts import (
@@ -80,7 +80,6 @@ def run(lake, plan):
 
 
 @given(tables(), st.sampled_from(list(Strategy)), st.floats(0.05, 1.5))
-@settings(max_examples=150)
 def test_planning_again_after_a_run_gives_an_empty_plan(facts, strategy, compression):
     lake = MemoryLake(facts, compression=compression)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.expiry import Consumer, ExpiryRules, Period
@@ -178,7 +178,6 @@ def situations(draw):
     return facts, rules, consumers
 
 
-@settings(max_examples=150, deadline=None)
 @given(situations())
 def test_planning_again_after_an_expiry_finds_nothing(situation):
     facts, rules, consumers = situation
@@ -188,7 +187,6 @@ def test_planning_again_after_an_expiry_finds_nothing(situation):
     assert again.is_empty, again
 
 
-@settings(max_examples=150, deadline=None)
 @given(situations())
 def test_nothing_that_is_needed_expires(situation):
     facts, rules, consumers = situation
@@ -223,7 +221,6 @@ def test_nothing_that_is_needed_expires(situation):
     assert all(kept.reason for kept in plan.kept)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 24 * 70), min_size=1, max_size=30, unique=True),
     st.sampled_from(Period),

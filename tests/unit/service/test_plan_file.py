@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.documents import canonical_text
@@ -64,7 +64,6 @@ def plans(draw):
     return plan_of(facts, max_cost_usd=draw(st.none() | st.floats(0, 1)))
 
 
-@settings(max_examples=50)
 @given(st.lists(plans(), max_size=2))
 def test_plans_come_back_as_they_were_written(made):
     write_plan_file(FILE, made)

@@ -279,7 +279,7 @@ def mutate(data, body):
         target[last] = data.draw(ODD)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data(), version=st.sampled_from([2, 3]), engine=st.sampled_from(list(Engine)[:2]))
 def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, engine):
     lake, at_first = make_lake(version), make_lake(version)

@@ -47,7 +47,7 @@ RULES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(rules=RULES)
 def test_plan_compact_and_maintain_plan_the_same(services: Maintenance, rules):
     services = replace(services, policies=Policies(PolicyBook(tuple(rules))))

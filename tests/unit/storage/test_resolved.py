@@ -128,7 +128,6 @@ def respelled(draw, parts):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_however_a_path_is_written_it_is_the_same_file(data):
     parts = data.draw(st.lists(NAMES, min_size=2, max_size=4))
     one, other = data.draw(respelled(parts)), data.draw(respelled(parts))
@@ -137,8 +136,6 @@ def test_however_a_path_is_written_it_is_the_same_file(data):
 
 @given(st.data())
 @settings(
-    max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_no_walk_over_links_and_dots_makes_another_file_of_it(folder, data):
