@@ -26,7 +26,7 @@ from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 
 #: Every case starts one JVM or two.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.promise(9), pytest.mark.timeout(900)]
 #: A machine that is busy takes its time to start a JVM.
 PATIENCE_SECONDS = 240
 COMMAND = "from neve.cli.main import run; run()"

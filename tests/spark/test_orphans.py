@@ -14,6 +14,8 @@ from neve.service.orphans import change_orphans, find_orphans, restore_orphans, 
 from neve.spark.tables import iceberg, spark_name
 from neve.testing.lake import SilentReporter
 
+pytestmark = pytest.mark.promise(20)
+
 #: No waiting in quarantine, and small tables may be half orphans.
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
 WEEK = 7 * 86400

@@ -12,6 +12,8 @@ from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.service.rollback import RollbackTarget, roll_back
 
+pytestmark = pytest.mark.promise(8)
+
 DAY = 86400
 
 

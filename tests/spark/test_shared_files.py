@@ -22,6 +22,8 @@ from neve.service.orphans import change_orphans, find_orphans
 from neve.spark.tables import iceberg
 from neve.testing.lake import SilentReporter
 
+pytestmark = pytest.mark.promise(15, 16, 20)
+
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(undo_window_seconds=1))
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
 WEEK = 7 * 86400

@@ -26,6 +26,8 @@ from neve.service.upkeep import (
 )
 from neve.spark.tables import iceberg
 
+pytestmark = pytest.mark.promise(10, 11, 12)
+
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
 REWRITE_MANIFESTS = RewriteManifestsOperation(thresholds=ManifestThresholds(min_manifests=3))
 REWRITE_DELETES = RewritePositionDeleteFilesOperation()

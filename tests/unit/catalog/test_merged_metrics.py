@@ -41,6 +41,8 @@ from neve.catalog.details import leaf_columns
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.planning.metrics import merge_metrics
 
+pytestmark = pytest.mark.promise(1)
+
 FLOATS = [-math.inf, -1.5, -0.0, 0.0, 1.0, 2.5, math.inf]
 TEXTS = ["", "a", "ab", "b", "é", "\uffee", "\U0001f600", "\U0001f600b"]
 BYTES = [b"", b"\x00", b"a", b"\x7f", b"\x80", b"\xff", b"\xff\x01"]

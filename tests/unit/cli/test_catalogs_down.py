@@ -16,6 +16,8 @@ from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import CatalogError, NeveError
 from neve.testing.facts import NOW
 
+pytestmark = pytest.mark.promise(9)
+
 REFUSED = {"type": "rest", "uri": "http://127.0.0.1:1"}
 #: Catalogs that cannot be opened, and what is said of each.
 BROKEN = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import NOW, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
+
+pytestmark = pytest.mark.promise(4)
 
 POLICY = CompactionPolicy(target_file_size_bytes=1000)
 SORTED = {Strategy.SORT: ("id",), Strategy.ZORDER: ("id",)}

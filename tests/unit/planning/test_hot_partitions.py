@@ -10,6 +10,8 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.rates import DEFAULT_BYTES_PER_SECOND
 from neve.testing.facts import MB, NOW, data_file, partition, snapshot, table_facts
 
+pytestmark = pytest.mark.promise(29)
+
 #: Monday's files were committed an hour ago, Tuesday's three hours ago.
 FACTS = table_facts(
     [

@@ -13,6 +13,8 @@ from neve.planning.operations.expire_snapshots import plan_expiry
 from neve.planning.operations.keep_periods import bucket, bucket_start, period_of, tag_name
 from neve.testing.facts import TABLE, table_facts
 
+pytestmark = pytest.mark.promise(18, 19)
+
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 DAYS = ExpiryRules(older_than_seconds=3600, keep_daily=3)

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from neve.planning.locations import comparable_path, is_within, path_of, store_of
 
+pytestmark = pytest.mark.promise(22)
+
 
 @pytest.mark.parametrize(
     "spelling",

@@ -10,6 +10,8 @@ from neve.model.errors import InputError
 from neve.model.policies import Window
 from neve.planning.schedule import check_cron, in_window, is_due, next_opening, next_run
 
+pytestmark = pytest.mark.promise(29)
+
 NIGHTLY = "0 3 * * *"
 BERLIN = "Europe/Berlin"
 NIGHT = Window(time(22), time(6), BERLIN)

@@ -53,6 +53,8 @@ from neve.testing.facts import (
     table_facts,
 )
 
+pytestmark = pytest.mark.promise(11, 12)
+
 EVERYWHERE = SpecFacts(1, ())
 BY_PARTITION = {"write.delete.granularity": "partition"}
 

@@ -24,6 +24,8 @@ from neve.service.recover import INTERRUPTED_EXPIRY
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 
+pytestmark = pytest.mark.promise(15, 16)
+
 DAY = 86400
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(), snapshots_per_commit=2)
 

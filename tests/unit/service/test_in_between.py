@@ -23,6 +23,8 @@ from neve.service.upkeep import RewriteManifestsOperation
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 
+pytestmark = pytest.mark.promise(8, 15)
+
 DAY = 86400
 
 

@@ -19,6 +19,8 @@ from neve.service.orphans import (
 from neve.testing.facts import NOW, TABLE, table_facts
 from neve.testing.orphans import StoredLake
 
+pytestmark = pytest.mark.promise(20, 21, 24)
+
 RULES = OrphanRules(purge_delay_seconds=86400)
 DAY = 86400
 

@@ -26,6 +26,8 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
+pytestmark = pytest.mark.promise(7)
+
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 FOREIGN = "file:///elsewhere/secret"
 

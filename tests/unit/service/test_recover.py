@@ -24,6 +24,8 @@ from neve.service.recover import settle_left_behind, settle_unfinished
 from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, TABLE, data_file
 
+pytestmark = pytest.mark.promise(6)
+
 DIED = EngineDied("Spark's process has ended.")
 
 

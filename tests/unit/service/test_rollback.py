@@ -12,6 +12,8 @@ from neve.service.rollback import RollbackTarget, roll_back
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake
 
+pytestmark = pytest.mark.promise(8)
+
 
 @pytest.fixture
 def back(services):

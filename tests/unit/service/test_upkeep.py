@@ -31,6 +31,8 @@ from neve.service.upkeep import (
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake
 
+pytestmark = pytest.mark.promise(10)
+
 DAY = 86400
 OPERATIONS = [
     RewriteManifestsOperation(

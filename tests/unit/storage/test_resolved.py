@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from neve.storage.resolved import Resolver, Sought
 
+pytestmark = pytest.mark.promise(16, 22)
+
 
 @pytest.fixture
 def folder(tmp_path):
