@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 from datetime import UTC, datetime
 
 import pytest
@@ -85,6 +87,29 @@ def test_partition_values_keep_their_type(value):
 
     assert (back, type(back.value)) == (made, type(made.value))
     assert isinstance(back.value, type(value))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_values_that_json_has_no_number_for_are_strict_json_and_come_back(value):
+    text = to_text(PartitionValue("p", "identity", "p", value))
+
+    assert '{"$float":"' in text
+    json.loads(text, parse_constant=pytest.fail)
+    assert repr(from_text(PartitionValue, text).value) == repr(value)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", '{"$float": "NaN"}'])
+def test_texts_that_look_like_them_stay_texts(value):
+    made = PartitionValue("p", "identity", "p", value)
+
+    assert from_text(PartitionValue, to_text(made)) == made
+
+
+def test_documents_of_before_are_read_with_their_bare_constants():
+    text = to_text(PartitionValue("p", "identity", "p", math.nan))
+    bare = text.replace('{"$float":"NaN"}', "NaN")
+
+    assert math.isnan(from_text(PartitionValue, bare).value)
 
 
 def test_equal_values_have_equal_text():

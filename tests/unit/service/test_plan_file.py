@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def small_plan(**changes):
 VALUES = {
     "string": st.text(max_size=8),
     "long": st.integers(-(2**63), 2**63 - 1),
-    "double": st.floats(allow_nan=False),
+    "double": st.floats(allow_nan=False) | st.just(math.nan),
     "boolean": st.booleans(),
 }
 NAMES = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6)
@@ -69,6 +70,8 @@ def test_plans_come_back_as_they_were_written(made):
     write_plan_file(FILE, made)
 
     assert read_plan_file(FILE) == made
+    # Bare NaN and Infinity are Python's, not JSON's.
+    json.loads(FILE.read_text(), parse_constant=pytest.fail)
 
 
 def test_a_plan_without_work_comes_back_too():
