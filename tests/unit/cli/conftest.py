@@ -10,6 +10,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
+from tests.json_documents import check_document
 from typer.main import get_command
 
 from neve.catalog.connect import Catalogs
@@ -51,6 +52,8 @@ def run(monkeypatch):
             COMMAND.main([str(word) for word in words], prog_name="neve")
         result = Result(ended.value.code or 0, out.getvalue(), err.getvalue())
         assert "Traceback" not in result.output
+        if "json" in words and result.stdout:
+            check_document([str(word) for word in words], result.stdout)
         return result
 
     return invoke

@@ -1,31 +1,15 @@
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from neve.model.policy import CompactionPolicy, Engine
-from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
-from neve.service.maintain import Maintenance
-from neve.testing.facts import MB, NOW, TABLE, data_file, partition, table_facts
-from neve.testing.lake import MemoryLake, SilentReporter
+from neve.testing.facts import MB, TABLE, data_file, partition, table_facts
+from neve.testing.orphans import StoredLake
+from neve.testing.services import ManualClock, memory_services
 from neve.testing.store import MemoryStore
 
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB, undo_window_seconds=86400)
-
-
-class ManualClock:
-    """Stands still until it is told to go on."""
-
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-    def advance(self, seconds):
-        self.now += timedelta(seconds=seconds)
 
 
 @pytest.fixture
@@ -43,22 +27,12 @@ def lake():
     """Three small files on Monday, one good file on Tuesday."""
     small = [data_file(f"mon-{index}", 10 * MB) for index in range(3)]
     good = data_file("tue", 90 * MB, partition=partition("tue"))
-    return MemoryLake(table_facts([*small, good]))
+    return StoredLake(table_facts([*small, good]))
 
 
 @pytest.fixture
 def services(lake, store, clock):
-    return Maintenance(
-        surveyor=lake,
-        metadata=lake.metadata,
-        make_engine=lambda: lake,
-        store=store,
-        log=lake,
-        clock=clock,
-        reporter=SilentReporter(),
-        cost_model=CostModel(),
-        lease_seconds=60,
-    )
+    return memory_services(lake, store, clock)
 
 
 @pytest.fixture
