@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from neve.model.plan import Plan
 from neve.model.policy import CompactionPolicy, Engine
 from neve.planning.planner import PlanRequest
+from neve.service.maintain import Maintenance
 from neve.testing.facts import MB, TABLE, data_file, partition, table_facts
 from neve.testing.orphans import StoredLake
 from neve.testing.services import ManualClock, memory_services
@@ -13,17 +17,17 @@ POLICY = CompactionPolicy(target_file_size_bytes=100 * MB, undo_window_seconds=8
 
 
 @pytest.fixture
-def clock():
+def clock() -> ManualClock:
     return ManualClock()
 
 
 @pytest.fixture
-def store(clock):
+def store(clock: ManualClock) -> MemoryStore:
     return MemoryStore(clock)
 
 
 @pytest.fixture
-def lake():
+def lake() -> StoredLake:
     """Three small files on Monday, one good file on Tuesday."""
     small = [data_file(f"mon-{index}", 10 * MB) for index in range(3)]
     good = data_file("tue", 90 * MB, partition=partition("tue"))
@@ -31,13 +35,13 @@ def lake():
 
 
 @pytest.fixture
-def services(lake, store, clock):
+def services(lake: StoredLake, store: MemoryStore, clock: ManualClock) -> Maintenance:
     return memory_services(lake, store, clock)
 
 
 @pytest.fixture
-def plan(services):
+def plan(services: Maintenance) -> Callable[..., Plan]:
     """The plan for the table as it is now, on Iceberg's own action."""
     return lambda **request: services.plan(
-        TABLE, PlanRequest(**{"engine": Engine.SPARK, **request}), where=None, policy=POLICY
+        TABLE, PlanRequest(**{"engine": Engine.SPARK} | request), where=None, policy=POLICY
     )
