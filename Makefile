@@ -3,7 +3,7 @@ BIN := .venv/bin
 RESULTS := .neve/bench
 PYTEST := $(BIN)/python -m coverage run -m pytest
 
-.PHONY: help setup demo test test-unit test-spark test-attack test-system stack-up stack-down lint format lock bench clean
+.PHONY: help setup demo test test-unit test-spark test-attack test-system stack-up stack-down lint format schemas lock bench clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,14 +18,14 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
-	$(PYTEST) tests/unit
+	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 tests/unit
 	$(PYTEST) tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
 
 test-unit: setup ## Tests that need no JVM.
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest -n 2 tests/unit
 
 test-spark: setup ## Tests on one local Spark session.
 	$(BIN)/python -m pytest tests/spark
@@ -53,6 +53,9 @@ lint: setup ## Style, types, layers.
 format: setup ## Put every file into the house style.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+schemas: setup ## Make the JSON Schemas of docs/json from the model.
+	$(BIN)/python -m neve.cli.json_schemas docs/json
 
 lock: ## Resolve the dependencies anew into the lock files.
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \

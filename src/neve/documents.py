@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -12,6 +13,8 @@ from neve.model.table import TableRef, split_name
 
 Value = TypeVar("Value")
 _TABLE_KEYS = {"catalog", "namespace", "name"}
+_FLOAT = "$float"
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}
@@ -25,7 +28,18 @@ def _adapter(of: Any) -> TypeAdapter[Any]:
 
 def to_document(value: Any) -> Any:
     """The value as plain JSON types; a table is written as its name."""
-    return _names_of_tables(_adapter(type(value)).dump_python(value, mode="json"))
+    return strict(_names_of_tables(_adapter(type(value)).dump_python(value, mode="json")))
+
+
+def strict(document: Any) -> Any:
+    """The document with `{"$float": "NaN"}` and the like, for which JSON has no numbers."""
+    if isinstance(document, float) and not math.isfinite(document):
+        return {_FLOAT: json.dumps(document)}
+    if isinstance(document, dict):
+        return {key: strict(item) for key, item in document.items()}
+    if isinstance(document, list | tuple):
+        return [strict(item) for item in document]
+    return document
 
 
 def to_text(value: Any) -> str:
@@ -61,6 +75,8 @@ def _names_of_tables(document: Any) -> Any:
 
 def _tables_of_names(document: Any) -> Any:
     if isinstance(document, dict):
+        if document.keys() == {_FLOAT} and document[_FLOAT] in _NO_NUMBERS:
+            return float(document[_FLOAT])
         return {
             key: _table_parts(item)
             if key == "table" and isinstance(item, str)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from neve.app import App, build_app
-from neve.demo import Story, tell_story
+from neve.demo import FileMetrics, Story, Validation, tell_story
 from neve.machine import Check, check_machine
 from neve.model.diagnosis import Diagnosis
 from neve.model.errors import EngineNeeded, InputError, NeveError
@@ -61,7 +61,7 @@ from neve.telemetry import event_log
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Check", "ImportedPolicies", "Neve", "Story"]
+__all__ = ["Check", "FileMetrics", "ImportedPolicies", "Neve", "Story", "Validation"]
 
 #: A table by its name, or by reference.
 Table = str | TableRef

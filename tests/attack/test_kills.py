@@ -15,7 +15,7 @@ from tests.attack.child import JVM, NEVE
 from tests.attack.runs import OPERATIONS, Attack, version_of
 
 #: A machine that is busy takes its time.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.promise(5, 6, 16, 28), pytest.mark.timeout(900)]
 TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
 #: A command whose work is done without an engine has no JVM that could be killed.

@@ -11,7 +11,7 @@ from tests.attack.runs import OPERATIONS, Attack, plain, version_of
 from typer.testing import Result
 
 #: A machine that is busy takes its time.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.promise(6, 15), pytest.mark.timeout(900)]
 ONE, TWO = "one state", "two states"
 SECOND = {
     "compact": ["compact"],

@@ -9,7 +9,7 @@ from tests.attack.runs import OPERATIONS, Attack, version_of
 from tests.attack.writers import ACTIONS, Refused
 
 #: A machine that is busy takes its time.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.promise(1, 3, 8, 10, 15, 17, 20), pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         _, address, path = self.path.partition("?")[0].split("/", 2)
-        document = json.loads(body) if body else None
+        document: Any = json.loads(body) if body else None
         is_ours = address == "scripted" and TABLE_OF_TESTS.fullmatch(path)
         if is_ours and self.command == "POST" and adds_snapshot(document):
             self.catalog.commits.append(document["updates"])
@@ -197,7 +197,7 @@ def scripted_catalog(folder: Path) -> Iterator[ScriptedCatalog]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"catalog": catalog}))
     server.daemon_threads = True
     catalog.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield catalog

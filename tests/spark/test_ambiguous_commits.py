@@ -35,6 +35,8 @@ from neve.spark.tables import io_properties, spark_name
 from neve.testing.lake import SilentReporter
 from neve.testing.operations import apply_plan, run_operation
 
+pytestmark = pytest.mark.promise(6)
+
 GATED, BARE = "gated", "bare"
 ROWS = 30
 PROPERTIES = {**ONE_FILE_PER_TASK, "commit.manifest-merge.enabled": "false"}

@@ -13,6 +13,8 @@ from neve.model.job import JobState, Lease
 from neve.model.outcome import Status
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 
+pytestmark = pytest.mark.promise(7)
+
 
 def test_a_plan_goes_through_a_file(lake, tmp_path):
     table = lake.create(name="odd `name`.é", by="kind")

@@ -16,6 +16,8 @@ from neve.spark.operations import rewrite_data_files
 from neve.spark.rewrite.count import RowCount
 from neve.spark.rewrite.stage import _Stager
 
+pytestmark = pytest.mark.promise(3, 7)
+
 MERGE_ON_READ = {
     "write.delete.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",

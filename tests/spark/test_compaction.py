@@ -7,6 +7,8 @@ import pytest
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy, Strategy
 
+pytestmark = pytest.mark.promise(1)
+
 #: Partitioning by column `v`, its type, and its value in partition `k`, which is 0, 1 or 2.
 SHAPES = {
     "identity": ("v", "STRING", "concat('v', k)"),

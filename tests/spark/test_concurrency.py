@@ -13,6 +13,8 @@ from neve.model.policy import Strategy
 from neve.spark.engine import SparkEngine
 from neve.spark.operations import rewrite_data_files
 
+pytestmark = pytest.mark.promise(3)
+
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 BEFORE_THE_REWRITE, BEFORE_THE_COMMIT = "before the rewrite", "before the commit"
 

@@ -8,6 +8,8 @@ from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
 from neve.model.policy import CompactionPolicy, Strategy
 
+pytestmark = pytest.mark.promise(4)
+
 #: Strategy, its columns, and the reason of the plan that follows.
 RUNS = [
     (Strategy.SMALL_FILES, (), NothingToDo.TOO_FEW_FILES),

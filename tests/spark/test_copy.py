@@ -10,6 +10,8 @@ from tests.spark.test_compaction import SHAPES
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy, Strategy
 
+pytestmark = pytest.mark.promise(1, 3)
+
 #: Test files are tiny, so any row group is worth keeping here.
 COPY = CompactionPolicy(min_row_group_bytes=1)
 ALL_TYPES = {

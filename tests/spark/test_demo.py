@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.json_documents import check_document
 from typer.testing import CliRunner
 
 from neve import neve as facade
@@ -58,7 +59,7 @@ def check_story(exit_code: int, story: dict) -> None:
 def test_it_can_be_told_twice(neve):
     for _ in range(2):
         result = neve.invoke(command, SMALL_DEMO)
-        check_story(result.exit_code, json.loads(result.stdout))
+        check_story(result.exit_code, check_document(["demo"], result.stdout))
 
 
 def test_a_table_of_somebody_else_is_left_alone(neve, spark):
@@ -90,11 +91,11 @@ def test_it_runs_in_an_empty_folder(tmp_path):
         )
 
     told = run(*SMALL_DEMO)
-    check_story(told.returncode, json.loads(told.stdout))
+    check_story(told.returncode, check_document(["demo"], told.stdout))
     assert told.stderr == ""
 
     health = run("health", "lake.demo.events", "-o", "json")
-    judged = json.loads(health.stdout)
+    judged = check_document(["health"], health.stdout)
     assert (health.returncode, health.stderr) == (0, "")
     assert (judged["table"], judged["data_files"]) == ("lake.demo.events", 25)
     assert judged["delete_files"] == {}

@@ -14,6 +14,8 @@ from neve.service.diagnose import Examination, diagnose
 from neve.spark.tables import iceberg
 from neve.testing.lake import SilentReporter
 
+pytestmark = pytest.mark.promise(33, 37)
+
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 
 

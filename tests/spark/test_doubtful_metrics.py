@@ -11,6 +11,8 @@ from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
 from neve.spark.rewrite.commit import _java_files
 
+pytestmark = pytest.mark.promise(1)
+
 COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
 
 

@@ -21,12 +21,13 @@ import pyarrow as pa
 import pytest
 import yaml
 from pyiceberg.catalog.sql import SqlCatalog
+from tests.json_documents import check_document
 
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 
 #: Every case starts one JVM or two.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.promise(9), pytest.mark.timeout(900)]
 #: A machine that is busy takes its time to start a JVM.
 PATIENCE_SECONDS = 240
 COMMAND = "from neve.cli.main import run; run()"
@@ -172,7 +173,8 @@ def test_the_next_tables_of_a_run_are_maintained_on_a_new_jvm(place):
 
     code, stdout, _ = end_of(process)
 
-    reports = {item["table"]: item for item in json.loads(stdout)["tables"]}
+    document = check_document(["maintain"], stdout)
+    reports = {item["table"]: item for item in document["tables"]}
     first = reports["lake.db.a"]["operations"][0]
     if code == 0:
         # Nothing was under way in the JVM just then, so that a new one took its place.

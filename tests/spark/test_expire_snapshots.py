@@ -13,6 +13,8 @@ from neve.service.undo import keep_for_undo
 from neve.spark.tables import actions, iceberg, spark_name
 from neve.testing.operations import plan_operation, run_operation
 
+pytestmark = pytest.mark.promise(13, 15, 17)
+
 DAY = 86400
 MOMENT = timedelta(milliseconds=1)
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}

@@ -15,6 +15,8 @@ from neve.service.maintain import MaintainRequest, maintain_tables
 from neve.service.policies import Policies
 from neve.spark.tables import spark_name
 
+pytestmark = pytest.mark.promise(28, 30)
+
 DAY_SECONDS = 86400
 EVERYTHING = {
     "expire_snapshots.older_than": "1m",

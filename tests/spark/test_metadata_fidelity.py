@@ -14,6 +14,8 @@ from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.spark.tables import actions, iceberg, spark_name
 
+pytestmark = pytest.mark.promise(15)
+
 #: What a change may touch besides the entries that it was told to remove.
 TOUCHED = {"refs", "current-snapshot-id", "snapshot-log", "metadata-log", "last-updated-ms"}
 LISTS = ("snapshots", "statistics", "partition-statistics")

@@ -15,6 +15,8 @@ from neve.spark.tables import iceberg, spark_name
 from neve.testing.lake import SilentReporter
 from neve.testing.operations import change_orphans, restore_orphans, sweep_orphans
 
+pytestmark = pytest.mark.promise(20)
+
 #: No waiting in quarantine, and small tables may be half orphans.
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
 WEEK = 7 * 86400

@@ -10,6 +10,8 @@ import pytest
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
 
+pytestmark = pytest.mark.promise(2)
+
 COPY = CompactionPolicy(min_row_group_bytes=1)
 SPARK = CompactionPolicy()
 VALUES = ("'-0.0'", "'0.0'", "'NaN'", "'Infinity'", "'-Infinity'", "null", "'1.5'")

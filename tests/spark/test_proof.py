@@ -12,6 +12,8 @@ from neve.model.outcome import Status
 from neve.spark.engine import SparkEngine
 from neve.spark.tables import iceberg
 
+pytestmark = pytest.mark.promise(2)
+
 
 class BrokenEngine(SparkEngine):
     """Commits what `commit` makes of the table instead of a rewrite."""

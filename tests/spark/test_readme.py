@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.json_documents import check_document
 from tests.spark.test_demo import SMALL_DEMO, check_story
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -38,12 +39,14 @@ def neve(spark, catalogs, tmp_path, monkeypatch):
 
 def test_every_command_works(neve):
     demo = neve(shlex.join(("neve", *SMALL_DEMO)))
-    check_story(demo.exit_code, json.loads(demo.stdout))
+    check_story(demo.exit_code, check_document(["demo"], demo.stdout))
 
     for line in commands():
         result = neve(line)
         assert result.exit_code == WORK_FOUND.get(line.split()[1], 0), (line, result.output)
         assert result.stdout.strip(), line
+        if "-o json" in line:
+            check_document(shlex.split(line)[1:], result.stdout)
 
 
 def test_the_readme_has_commands():

@@ -13,6 +13,8 @@ from neve.model.outcome import Status
 from neve.service.operations.rollback import RollbackTarget
 from neve.testing.operations import roll_back
 
+pytestmark = pytest.mark.promise(8)
+
 DAY = 86400
 
 

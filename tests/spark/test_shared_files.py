@@ -22,6 +22,8 @@ from neve.spark.tables import iceberg
 from neve.testing.lake import SilentReporter
 from neve.testing.operations import change_orphans, plan_operation, run_operation
 
+pytestmark = pytest.mark.promise(15, 16, 20)
+
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(undo_window_seconds=1))
 RULES = OrphanRules(purge_delay_seconds=0, max_orphan_ratio=0.9)
 WEEK = 7 * 86400

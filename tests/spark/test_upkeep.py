@@ -26,6 +26,8 @@ from neve.service.unchanged import same_rows
 from neve.spark.tables import iceberg
 from neve.testing.operations import plan_operation, roll_back, run_operation
 
+pytestmark = pytest.mark.promise(10, 11, 12)
+
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
 REWRITE_MANIFESTS = RewriteManifestsOperation(thresholds=ManifestThresholds(min_manifests=3))
 REWRITE_DELETES = RewritePositionDeleteFilesOperation()

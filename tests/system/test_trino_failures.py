@@ -12,6 +12,8 @@ from neve.model.errors import CatalogError
 from neve.trino import Outcome, maintain_schema, maintain_table
 from neve.trino.connect import trino_errors
 
+pytestmark = pytest.mark.promise(31)
+
 
 def maintain(lake: Any, table: str, cursor: Any = None) -> list[Outcome]:
     return maintain_table(cursor or lake.cursor, table, settings=lake.settings(), **common())

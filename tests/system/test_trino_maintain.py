@@ -21,6 +21,8 @@ from neve.trino import (
 )
 from neve.trino.connect import trino_errors
 
+pytestmark = pytest.mark.promise(32)
+
 NOON = datetime(2026, 3, 1, 12, 30, 45, 123456, tzinfo=UTC)
 OPERATIONS = ["optimize", "expire_snapshots", "remove_orphan_files"]
 

@@ -6,10 +6,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # The first example may import half of Neve, and a busy machine is no finding.
-settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+# As many as a change that is merged has to stand.
+settings.register_profile("explore", settings.get_profile("quick"), max_examples=150)
 # The same examples every time, so that a build can be repeated.
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "explore"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from neve.documents import strict
 from neve.model.errors import NeveError
 
 
@@ -90,5 +91,5 @@ class Output:
 
 def _print_json(document: Any) -> None:
     # ASCII alone: a file name may hold bytes that no encoding of stdout takes.
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    sys.stdout.write(json.dumps(strict(document), indent=2, allow_nan=False) + "\n")
     sys.stdout.flush()

@@ -22,7 +22,7 @@ def plan_document(plans: Sequence[CompactionPlan]) -> dict[str, Any]:
 
 
 def write_plan_file(path: Path, plans: Sequence[CompactionPlan]) -> None:
-    text = json.dumps(plan_document(plans), indent=2)
+    text = json.dumps(plan_document(plans), indent=2, allow_nan=False)
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:

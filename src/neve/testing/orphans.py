@@ -19,12 +19,14 @@ from neve.model.table import TableRef
 from neve.planning.locations import is_within, path_of
 from neve.planning.operations.remove_orphan_files import why_kept
 from neve.service.ports import Reporter
+from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import NOW
-from neve.testing.lake import MemoryLake
 
 
-class StoredLake(MemoryLake):
-    """The twin of a store: `files` are there, `reached` by the walk, `reached_by_engine` by Spark.
+class StoredLake(ExpiringLake):
+    """All ports of a table, and its store: `files` are there.
+
+    The walk finds those that are `reached`, Spark those `reached_by_engine`.
 
     `reached_elsewhere` are files that other tables reach. `before_delete` is called before files
     are deleted, `stubborn` files survive it.
@@ -35,7 +37,6 @@ class StoredLake(MemoryLake):
         self.files: dict[str, ListedFile] = {}
         self.reached: set[str] = set()
         self.reached_by_engine: set[str] = set()
-        self.reached_elsewhere: dict[str, TableRef] = {}
         self.other_homes: list[TableLocation] = []
         self.properties: dict[str, str] = {}
         self.stubborn: set[str] = set()
@@ -72,16 +73,6 @@ class StoredLake(MemoryLake):
             paths=frozenset(self.reached),
         )
 
-    def needed(
-        self,
-        table: TableRef,
-        paths: Collection[str],
-        reached: Collection[str] = (),
-        *,
-        recheck: bool = False,
-    ) -> dict[str, TableRef]:
-        return {path: other for path, other in self.reached_elsewhere.items() if path in paths}
-
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
         return [path for path in paths if path not in self.reached_by_engine]
 
@@ -109,6 +100,9 @@ class StoredLake(MemoryLake):
             candidates=orphans,
             watched={file.path: (file, keep) for file, keep in judged if file.path in watched},
         )
+
+    def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:
+        return [path for path in paths if path in self.files]
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         return [self.files[path] for path in paths if path in self.files]

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg import expressions as iceberg
 from pyiceberg.schema import Schema
@@ -191,7 +191,6 @@ def test_predicates_become_expressions(text, expected):
     assert to_expression(resolve(text)) == expected
 
 
-@settings(max_examples=100)
 @given(
     st.sampled_from([name for name in COLUMNS if name != "Mixed"]),
     st.one_of(

@@ -16,6 +16,8 @@ from neve.testing import local_lake
 from neve.testing.facts import NOW
 from neve.testing.local_lake import DELETED, EXISTING, FileEntry, LocalLake, Manifest
 
+pytestmark = pytest.mark.promise(16)
+
 TABLE = TableRef("lake", ("db",), "events")
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 

@@ -246,7 +246,7 @@ def write_alone(properties, job_id):
 
 
 def test_no_row_is_lost_where_two_log_for_the_first_time_at_once(tmp_path):
-    for turn in range(20):
+    for turn in range(6):
         lake = LocalLake(tmp_path / f"lake-{turn}")
         lake.catalog.create_namespace("db")
         with ThreadPoolExecutor(2) as pool:
@@ -255,7 +255,7 @@ def test_no_row_is_lost_where_two_log_for_the_first_time_at_once(tmp_path):
 
 
 def test_no_row_of_eight_writers_is_lost(lake):
-    jobs = [f"j{number}" for number in range(24)]
+    jobs = [f"j{number}" for number in range(12)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write_alone, [lake.properties] * len(jobs), jobs))
 

@@ -10,9 +10,10 @@ import math
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from pyiceberg import expressions as iceberg
 from pyiceberg.conversions import to_bytes
@@ -39,6 +40,8 @@ from pyiceberg.types import (
 from neve.catalog.details import leaf_columns
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.planning.metrics import merge_metrics
+
+pytestmark = pytest.mark.promise(1)
 
 FLOATS = [-math.inf, -1.5, -0.0, 0.0, 1.0, 2.5, math.inf]
 TEXTS = ["", "a", "ab", "b", "é", "\uffee", "\U0001f600", "\U0001f600b"]
@@ -72,6 +75,7 @@ class File:
     upper_bounds: dict[int, bytes] | None
 
 
+@cache
 def bounds(of):
     """Mostly bounds, sometimes bytes that are none."""
     strange = [b"", b"\x01", b"\xff\xfe\xfd", b"\x00" * 4, b"\x00" * 8, b"\x07" * 17]
@@ -86,6 +90,7 @@ def bounds(of):
     return st.one_of(decent, decent, decent, st.sampled_from(strange))
 
 
+@cache
 def counts(key, at_most):
     decent = st.integers(0, at_most)
     number = st.one_of(decent, st.just(0), st.just(at_most), st.integers(-1, 2 * at_most))
@@ -111,6 +116,7 @@ def files(draw, key, of):
     )
 
 
+@cache
 def predicates(name, of):
     value = st.sampled_from(VALUES[of])
     compared = [
@@ -182,7 +188,6 @@ def merged(sources, schema):
     [*((of, False) for of in VALUES), (DoubleType(), True), (StringType(), True)],
     ids=str,
 )
-@settings(max_examples=40)
 @given(data=st.data())
 def test_merged_statistics_exclude_and_include_no_more_than_every_source(of, nested, data):
     column = NestedField(2, "x", of, required=False)

@@ -21,6 +21,8 @@ from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
+pytestmark = pytest.mark.promise(8)
+
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 NAME = "db.events"
 UNDO = TagToSet("neve-undo-x", 4, 60_000)

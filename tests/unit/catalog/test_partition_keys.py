@@ -52,6 +52,8 @@ from neve.planning.proof import find_change, prove
 from neve.testing.facts import data_file, delete_file, table_facts
 from neve.testing.local_lake import FileEntry, Manifest
 
+pytestmark = pytest.mark.promise(2)
+
 ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_0000_0000_0001))[0]
 LONGS = st.integers(-2, 2) | st.integers(-(2**62), 2**62)
 FLOATS = st.sampled_from([-0.0, 0.0, math.nan, -math.nan, ODD_NAN, math.inf, -math.inf, 1.0])

@@ -19,6 +19,8 @@ from neve.model.errors import TableUnreadable
 from neve.testing.facts import NOW, TABLE
 from neve.testing.local_lake import DELETED, FileEntry, Manifest
 
+pytestmark = pytest.mark.promise(20)
+
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 
 

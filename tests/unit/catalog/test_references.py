@@ -22,6 +22,8 @@ from neve.model.table import TableRef
 from neve.testing.facts import NOW, TABLE
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
+pytestmark = pytest.mark.promise(15, 16, 20)
+
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
 WHY = r"No file is deleted before it is known which tables need it\."
 

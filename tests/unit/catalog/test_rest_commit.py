@@ -20,6 +20,8 @@ from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
 from neve.testing.local_lake import FileEntry, Manifest
 
+pytestmark = pytest.mark.promise(8, 15)
+
 UNDO = TagToSet("neve-undo-x", 4, 60_000)
 REMOVAL = {"remove_snapshots": (1, 3), "expected_refs": {"audit": 2}, "knows_all_refs": True}
 

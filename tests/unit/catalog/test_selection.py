@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.conversions import to_bytes
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -232,7 +232,6 @@ def filters(name):
 
 
 @pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=20)
 @given(data=st.data())
 def test_a_file_with_a_matching_row_is_selected(name, data):
     transform = data.draw(st.sampled_from([None, *TRANSFORMS.get(name, ())]))

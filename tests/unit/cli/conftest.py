@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
+from tests.json_documents import check_document
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
@@ -27,17 +30,30 @@ BY_KIND = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind"))
 COMMAND = get_command(app)
 
 
+@dataclass(frozen=True)
+class Result:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
 @pytest.fixture
 def run(monkeypatch):
     """Run a command; an exception that is no exit would be a traceback."""
-    # The runner would build the whole command again for each call.
-    monkeypatch.setattr("typer.testing._get_command", lambda _: COMMAND)
+    monkeypatch.setattr("sys.stdin", StringIO())
 
     def invoke(*words):
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            COMMAND.main([str(word) for word in words], prog_name="neve")
+        result = Result(ended.value.code or 0, out.getvalue(), err.getvalue())
         assert "Traceback" not in result.output
+        if "json" in words and result.stdout:
+            check_document([str(word) for word in words], result.stdout)
         return result
 
     return invoke

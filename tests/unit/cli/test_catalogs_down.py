@@ -16,6 +16,8 @@ from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import CatalogError, NeveError
 from neve.testing.facts import NOW
 
+pytestmark = pytest.mark.promise(9)
+
 REFUSED = {"type": "rest", "uri": "http://127.0.0.1:1"}
 #: Catalogs that cannot be opened, and what is said of each.
 BROKEN = {
@@ -191,7 +193,7 @@ class Forbidding(BaseHTTPRequestHandler):
 
 def test_bad_credentials_are_the_trouble_of_one_catalog(configure, run):
     with HTTPServer(("127.0.0.1", 0), Forbidding) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         configure(bad={"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"})
         result = run("tables")
         server.shutdown()

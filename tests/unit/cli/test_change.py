@@ -9,6 +9,8 @@ import pytest
 from neve.testing.facts import MB
 from neve.testing.local_lake import FileEntry, Manifest
 
+pytestmark = pytest.mark.promise(9)
+
 SPARK = ("--engine", "spark")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from neve.testing.local_lake import FileEntry, Manifest
 
-pytestmark = pytest.mark.usefixtures("no_engine")
+pytestmark = [pytest.mark.promise(33), pytest.mark.usefixtures("no_engine")]
 
 
 @pytest.fixture

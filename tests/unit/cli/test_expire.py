@@ -7,6 +7,8 @@ import pytest
 
 from neve.testing.local_lake import FileEntry, Manifest
 
+pytestmark = pytest.mark.promise(13)
+
 
 @pytest.fixture
 def later(monkeypatch):

@@ -14,6 +14,8 @@ from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
+pytestmark = pytest.mark.promise(6)
+
 EVENTS = TableRef("lake", ("db",), "events")
 OLD = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
 

@@ -13,7 +13,7 @@ from neve.model.operation import Operation
 from neve.settings import load_settings
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
-pytestmark = pytest.mark.usefixtures("no_engine")
+pytestmark = [pytest.mark.promise(26), pytest.mark.usefixtures("no_engine")]
 EXAMPLE = Path(__file__).parents[3] / "neve.example.yaml"
 CATALOG = """
 catalogs:

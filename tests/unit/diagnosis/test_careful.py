@@ -14,6 +14,8 @@ from neve.catalog.checked_avro import Damaged, damage_explained
 from neve.catalog.manifest_lists import read_contents, read_list
 from neve.model.integrity import ManifestLine
 
+pytestmark = pytest.mark.promise(34)
+
 SYNC = b"0123456789abcdef"
 PATH = {"name": "manifest_path", "type": "string", "field-id": 500}
 NOTHING = {"name": "x", "type": {"type": "array", "items": "null", "element-id": 7}, "field-id": 8}

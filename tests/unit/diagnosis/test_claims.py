@@ -16,6 +16,8 @@ from neve.model.diagnosis import Severity
 from neve.model.errors import TableNotFound
 from neve.testing.local_lake import EXISTING, Manifest
 
+pytestmark = pytest.mark.promise(35)
+
 
 def rewrite_list(table, **changes):
     """Write the current manifest list again, with other values in its first line."""

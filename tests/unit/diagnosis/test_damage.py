@@ -10,6 +10,8 @@ from tests.unit.diagnosis.damage import codes, damaged, local, metadata_file, th
 from neve.catalog.manifest_lists import read_list
 from neve.testing.local_lake import Manifest
 
+pytestmark = pytest.mark.promise(34)
+
 
 @damaged
 def test_a_manifest_list_that_cannot_be_read(lake, table, put, look, damage):

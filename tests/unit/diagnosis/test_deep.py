@@ -12,6 +12,8 @@ from neve.service.diagnose import Examination, diagnose
 from neve.testing.lake import SilentReporter
 from neve.testing.local_lake import Manifest
 
+pytestmark = pytest.mark.promise(36)
+
 
 class Opener:
     """Answers with a report, or fails."""

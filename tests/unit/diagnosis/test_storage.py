@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.unit.diagnosis.damage import codes, edit_metadata, local, the
 
 from neve.model.diagnosis import Severity
 from neve.planning.diagnosis import storage
 from neve.testing.local_lake import FileEntry, Manifest
+
+pytestmark = pytest.mark.promise(35, 36)
 
 
 def test_a_missing_data_file_comes_with_the_newest_whole_snapshot(lake, table, put, look):

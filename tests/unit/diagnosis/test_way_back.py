@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.unit.diagnosis.damage import codes, damaged, local, metadata_file, the
 
 from neve.testing.local_lake import Manifest
+
+pytestmark = pytest.mark.promise(37)
 
 
 def test_a_lost_manifest_list_of_the_current_snapshot_has_a_way_back(lake, table, put, look):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.durations import MAX_DURATION_SECONDS, format_duration, parse_duration
@@ -31,7 +31,6 @@ def test_what_is_not_a_duration_is_refused(text):
         parse_duration(text)
 
 
-@settings(max_examples=50)
 @given(st.integers(1, MAX_DURATION_SECONDS))
 def test_a_duration_can_be_written_and_read_back(seconds):
     assert parse_duration(format_duration(seconds)) == seconds

@@ -24,7 +24,7 @@ Answer = dict[str, Any]
 
 def error(code: str, status: int, operation: str = "Operation") -> ClientError:
     """What boto3 raises when a store says no."""
-    answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(answer, operation)
 
 
@@ -204,9 +204,10 @@ def span(header: str, size: int) -> tuple[int, int]:
     """First byte and end of a range as HTTP writes it."""
     if suffix := re.fullmatch(r"bytes=-(\d+)", header):
         start, end = max(0, size - int(suffix[1])), size
+    elif whole := re.fullmatch(r"bytes=(\d+)-(\d+)", header):
+        start, end = int(whole[1]), int(whole[2]) + 1
     else:
-        first, last = re.fullmatch(r"bytes=(\d+)-(\d+)", header).groups()
-        start, end = int(first), int(last) + 1
+        raise AssertionError(f"no range that a store reads: {header}")
     if start >= size or end > size:
         raise error("InvalidRange", 416)
     return start, end

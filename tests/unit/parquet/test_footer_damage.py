@@ -44,7 +44,7 @@ def sound_or_refused(data: bytes) -> None:
     assert plan.size_bytes <= 4 * len(data)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_changed_byte_does_no_harm(data: bytes, draw: st.DataObject) -> None:
     at = draw.draw(st.sampled_from(footer_range(data)))
@@ -53,7 +53,6 @@ def test_a_changed_byte_does_no_harm(data: bytes, draw: st.DataObject) -> None:
     sound_or_refused(data[:at] + bytes([value]) + data[at + 1 :])
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_bytes_put_in_or_taken_out_do_no_harm(data: bytes, draw: st.DataObject) -> None:
     start = draw.draw(st.sampled_from(footer_range(data)))
@@ -62,7 +61,6 @@ def test_bytes_put_in_or_taken_out_do_no_harm(data: bytes, draw: st.DataObject) 
     sound_or_refused(data[:start] + draw.draw(st.binary(max_size=20)) + data[end:])
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_a_truncated_file_is_corrupt(data: bytes, draw: st.DataObject) -> None:
     length = draw.draw(st.integers(0, len(data) - 1))
@@ -71,7 +69,6 @@ def test_a_truncated_file_is_corrupt(data: bytes, draw: st.DataObject) -> None:
         load_source(MemoryReader(data[:length]))
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_changed_indexes_do_no_harm(data: bytes, draw: st.DataObject) -> None:
     at = draw.draw(st.integers(4, footer_range(data)[0] - 1))

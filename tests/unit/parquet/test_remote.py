@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neve.model.errors import ParquetUnsupported
@@ -98,7 +98,6 @@ def test_parts_are_the_planned_bytes_within_the_limits(plan: SplicePlan) -> None
     assert all(part.length <= MAXIMUM for part in upload.parts if isinstance(part, CopyPart))
 
 
-@settings(max_examples=60)
 @given(plans)
 @example(plan_of(*files_of(8, 8), FOOTER))
 @example(plan_of(CopyRange(0, 0, 7), Literal(b"a"), CopyRange(1, 0, 9), Literal(b"b"), FOOTER))

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 CODECS = [
@@ -109,7 +109,6 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(sources=tables(), options=OPTIONS)
 def test_rows_are_those_of_the_sources(write, splice, sources, options) -> None:
     files = [write(table, **options) for table in sources]
@@ -121,7 +120,6 @@ def test_rows_are_those_of_the_sources(write, splice, sources, options) -> None:
     assert checked.metadata.num_row_groups == sum(groups)
 
 
-@settings(max_examples=15, deadline=None)
 @given(sources=tables(), options=OPTIONS)
 def test_another_engine_reads_the_same(tmp_path_factory, write, splice, sources, options) -> None:
     folder = tmp_path_factory.mktemp("duck")

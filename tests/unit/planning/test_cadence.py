@@ -16,6 +16,8 @@ from neve.planning.cadence import (
 )
 from neve.testing.facts import NOW
 
+pytestmark = pytest.mark.promise(3)
+
 
 def commits(period, number=10, ago=0.0):
     """Commits in a steady rhythm, the last of them so long ago."""

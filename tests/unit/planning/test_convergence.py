@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.facts import (
@@ -17,6 +18,8 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.testing.facts import NOW, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
+
+pytestmark = pytest.mark.promise(4)
 
 POLICY = CompactionPolicy(target_file_size_bytes=1000)
 SORTED = {Strategy.SORT: ("id",), Strategy.ZORDER: ("id",)}
@@ -79,7 +82,6 @@ def run(lake, plan):
 
 
 @given(tables(), st.sampled_from(list(Strategy)), st.floats(0.05, 1.5))
-@settings(max_examples=150)
 def test_planning_again_after_a_run_gives_an_empty_plan(facts, strategy, compression):
     lake = MemoryLake(facts, compression=compression)
 

@@ -11,6 +11,8 @@ from neve.model.facts import RefFacts, SnapshotFacts
 from neve.planning.operations.expire_snapshots import plan_expiry, why_refused
 from neve.testing.facts import NOW, TABLE, table_facts
 
+pytestmark = pytest.mark.promise(14)
+
 DAY = 86400
 DAY_MS = DAY * 1000
 WEEK = ExpiryRules()

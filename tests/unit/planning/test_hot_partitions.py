@@ -9,6 +9,8 @@ from neve.planning.health import assess
 from neve.planning.planner import PlanRequest, make_plan
 from neve.testing.facts import MB, NOW, data_file, partition, snapshot, table_facts
 
+pytestmark = pytest.mark.promise(29)
+
 #: Monday's files were committed an hour ago, Tuesday's three hours ago.
 FACTS = table_facts(
     [

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.expiry import Consumer, ExpiryRules, Period
@@ -12,6 +12,8 @@ from neve.model.facts import RefFacts, SnapshotFacts
 from neve.planning.operations.expire_snapshots import plan_expiry
 from neve.planning.operations.keep_periods import bucket, bucket_start, period_of, tag_name
 from neve.testing.facts import TABLE, table_facts
+
+pytestmark = pytest.mark.promise(18, 19)
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -178,7 +180,6 @@ def situations(draw):
     return facts, rules, consumers
 
 
-@settings(max_examples=150, deadline=None)
 @given(situations())
 def test_planning_again_after_an_expiry_finds_nothing(situation):
     facts, rules, consumers = situation
@@ -188,7 +189,6 @@ def test_planning_again_after_an_expiry_finds_nothing(situation):
     assert again.is_empty, again
 
 
-@settings(max_examples=150, deadline=None)
 @given(situations())
 def test_nothing_that_is_needed_expires(situation):
     facts, rules, consumers = situation
@@ -223,7 +223,6 @@ def test_nothing_that_is_needed_expires(situation):
     assert all(kept.reason for kept in plan.kept)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 24 * 70), min_size=1, max_size=30, unique=True),
     st.sampled_from(Period),

@@ -24,6 +24,8 @@ from neve.testing.facts import (
     table_facts,
 )
 
+pytestmark = pytest.mark.promise(7)
+
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 #: One speed for all engines, so that the figures are easy to follow.
 RATES = Rates({engine: Speed(SPARK_SPEED) for engine in Engine})

@@ -13,6 +13,8 @@ from neve.policy.effective import plan_request, show_value
 from neve.policy.keys import KEYS
 from neve.policy.resolve import general_settings, resolve
 
+pytestmark = pytest.mark.promise(25)
+
 TABLE = TableRef("lake", ("db",), "events")
 OLDER_THAN = "expire_snapshots.older_than"
 DAY = 86400

@@ -10,6 +10,8 @@ from neve.model.policies import TableMatch
 from neve.policy.documents import policy_document, read_policies
 from neve.policy.keys import KEYS, REFUSED
 
+pytestmark = pytest.mark.promise(27)
+
 
 def one(**document):
     return read_policies([{"name": "gold", **document}])[0]

@@ -14,6 +14,8 @@ from neve.policy.importing import import_policies
 from neve.policy.keys import KEYS
 from neve.policy.resolve import resolve
 
+pytestmark = pytest.mark.promise(27)
+
 TABLE = TableRef("lake", ("db",), "events")
 DAY = 86400
 

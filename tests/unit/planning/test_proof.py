@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from neve.model.facts import DeleteKind, SpecFacts
 from neve.planning.proof import find_change, merge_proofs, prove
 from neve.testing.facts import DAILY, data_file, delete_file, partition, table_facts
+
+pytestmark = pytest.mark.promise(2)
 
 A, B = data_file("a", 1, record_count=60), data_file("b", 1, record_count=40)
 

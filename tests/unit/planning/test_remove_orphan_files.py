@@ -23,6 +23,8 @@ from neve.model.table import TableRef
 from neve.planning.operations import remove_orphan_files as guards
 from neve.testing.facts import NOW, TABLE
 
+pytestmark = pytest.mark.promise(22)
+
 HOUR_MS = 3_600_000
 NOW_MS = 1_000_000 * HOUR_MS
 OTHER = TableRef("lake", ("db",), "other")

@@ -3,12 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.errors import InputError
 from neve.model.policies import Window
 from neve.planning.schedule import check_cron, in_window, is_due, next_opening, next_run
+
+pytestmark = pytest.mark.promise(29)
 
 NIGHTLY = "0 3 * * *"
 BERLIN = "Europe/Berlin"
@@ -128,7 +130,6 @@ def test_what_fires_outside_of_the_window_waits_for_it():
     assert next_run(noon, NIGHT, last, at("2026-07-10 21:00"), BERLIN) == at("2026-07-10 21:00")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),
     st.integers(0, 1439),

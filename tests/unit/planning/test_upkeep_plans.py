@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.errors import InputError
@@ -52,6 +52,8 @@ from neve.testing.facts import (
     snapshot,
     table_facts,
 )
+
+pytestmark = pytest.mark.promise(11, 12)
 
 EVERYWHERE = SpecFacts(1, ())
 BY_PARTITION = {"write.delete.granularity": "partition"}
@@ -132,7 +134,6 @@ def test_manifests_are_left_alone_for_a_reason(manifests, reason):
     content=st.sampled_from(list(ManifestContent)),
     shrinks_to=st.floats(0.01, 1.0),
 )
-@settings(max_examples=50)
 def test_manifests_that_were_rewritten_are_not_rewritten_again(sizes, content, shrinks_to):
     facts = table_facts(manifests=[manifest(i, size) for i, size in enumerate(sizes)])
     if plan_manifests(facts).is_empty:
@@ -249,7 +250,6 @@ delete_files = st.builds(
     files=st.lists(data_files, max_size=4, unique_by=lambda file: file.path),
     deletes=st.lists(delete_files, max_size=4),
 )
-@settings(max_examples=150)
 def test_a_delete_dangles_exactly_if_it_applies_to_no_file(files, deletes):
     specs = {0: DAILY, 1: EVERYWHERE}
 

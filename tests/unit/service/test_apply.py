@@ -20,6 +20,8 @@ from neve.model.plan import NothingToDo
 from neve.model.policy import Strategy
 from neve.testing.facts import MB, TABLE, data_file, partition
 
+pytestmark = pytest.mark.promise(2, 6)
+
 
 def raises(error):
     def hook(*_args, **_kwargs):

@@ -19,6 +19,8 @@ from neve.service.rounds import MAX_ROUNDS
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake
 
+pytestmark = pytest.mark.promise(3)
+
 DAYS = ("mon", "tue", "wed")
 
 

@@ -18,6 +18,8 @@ from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, tab
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
+pytestmark = pytest.mark.promise(3, 5)
+
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 
 

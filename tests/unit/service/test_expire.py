@@ -24,6 +24,8 @@ from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.operations import plan_operation, run_operation
 
+pytestmark = pytest.mark.promise(15, 16)
+
 DAY = 86400
 OPERATION = ExpireSnapshotsOperation(ExpiryRules(), snapshots_per_commit=2)
 

@@ -23,6 +23,8 @@ from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.operations import roll_back, run_operation
 
+pytestmark = pytest.mark.promise(8, 15)
+
 DAY = 86400
 
 

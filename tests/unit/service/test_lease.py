@@ -71,7 +71,9 @@ def test_a_heartbeat_that_finds_the_lease_lost_is_remembered(store):
 
     with held_table(counted, 0.03) as held:
         assert counted.wait_for(1)
-        held._thread.join(WAIT_SECONDS)
+        for thread in threading.enumerate():
+            if thread.name == "neve-lease":
+                thread.join(WAIT_SECONDS)
         with pytest.raises(LeaseLost, match="gone"):
             held.check()
 

@@ -14,6 +14,8 @@ from neve.testing.facts import NOW, TABLE, table_facts
 from neve.testing.operations import change_orphans, restore_orphans, sweep_orphans
 from neve.testing.orphans import StoredLake
 
+pytestmark = pytest.mark.promise(20, 21, 24)
+
 RULES = OrphanRules(purge_delay_seconds=86400)
 DAY = 86400
 

@@ -26,6 +26,8 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition
 from neve.testing.lake import MemoryLake, SilentReporter
 from neve.testing.store import MemoryStore
 
+pytestmark = pytest.mark.promise(7)
+
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 FOREIGN = "file:///elsewhere/secret"
 
@@ -289,7 +291,7 @@ def mutate(data, body):
         target[last] = data.draw(ODD)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data(), version=st.sampled_from([2, 3]), engine=st.sampled_from(list(RewriteMode)))
 def test_a_resealed_plan_is_refused_or_does_no_harm(tmp_path, data, version, engine):
     lake, at_first = make_lake(version), make_lake(version)

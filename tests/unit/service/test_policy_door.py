@@ -49,7 +49,7 @@ RULES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(rules=RULES)
 def test_plan_compact_and_maintain_plan_the_same(make_services, monkeypatch, rules):
     services = replace(make_services(), policies=Policies(PolicyBook(tuple(rules))))

@@ -25,6 +25,8 @@ from neve.service.recover import settle_left_behind, settle_unfinished
 from neve.testing.facts import MB, TABLE, data_file
 from neve.testing.operations import roll_back
 
+pytestmark = pytest.mark.promise(6)
+
 DIED = EngineDied("Spark's process has ended.")
 
 

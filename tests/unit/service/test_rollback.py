@@ -13,6 +13,8 @@ from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake
 from neve.testing.operations import roll_back
 
+pytestmark = pytest.mark.promise(8)
+
 
 @pytest.fixture
 def back(services):

@@ -31,6 +31,8 @@ from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, tab
 from neve.testing.lake import MemoryLake
 from neve.testing.operations import plan_operation, roll_back, run_operation
 
+pytestmark = pytest.mark.promise(10)
+
 DAY = 86400
 OPERATIONS = [
     RewriteManifestsOperation(

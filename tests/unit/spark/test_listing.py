@@ -15,6 +15,8 @@ from neve.storage.listing import folders
 from neve.storage.listing.folders import Folder, lister_for, split_into_folders
 from neve.storage.listing.s3 import S3Lister
 
+pytestmark = pytest.mark.promise(22)
+
 STORAGE = Storage()
 
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from neve.storage.resolved import Resolver, Sought
 
+pytestmark = pytest.mark.promise(16, 22)
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -128,7 +130,6 @@ def respelled(draw, parts):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_however_a_path_is_written_it_is_the_same_file(data):
     parts = data.draw(st.lists(NAMES, min_size=2, max_size=4))
     one, other = data.draw(respelled(parts)), data.draw(respelled(parts))
@@ -137,8 +138,6 @@ def test_however_a_path_is_written_it_is_the_same_file(data):
 
 @given(st.data())
 @settings(
-    max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_no_walk_over_links_and_dots_makes_another_file_of_it(folder, data):

@@ -12,6 +12,8 @@ from neve.model.table import TableRef
 from neve.store.quarantine import SqliteQuarantine
 from neve.testing.quarantine import MemoryQuarantine
 
+pytestmark = pytest.mark.promise(23)
+
 TABLE = TableRef("lake", ("db",), "odd `name`")
 OPEN = (QuarantineState.QUARANTINED, QuarantineState.PURGING)
 CHANGED = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

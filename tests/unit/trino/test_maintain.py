@@ -19,6 +19,8 @@ from neve.trino import (
 )
 from neve.trino.testing import FakeCursor, FakeTrinoError
 
+pytestmark = pytest.mark.promise(31)
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG = '"iceberg"."lakehouse"."_maintenance_log"'
 

@@ -7,6 +7,8 @@ from neve.trino import MaintenanceSettings
 from neve.trino.selection import select_tables
 from neve.trino.testing import FakeCursor, FakeTrinoError
 
+pytestmark = pytest.mark.promise(32)
+
 
 @pytest.fixture
 def cursor():

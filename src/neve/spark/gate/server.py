@@ -28,6 +28,8 @@ CONFIG_PATH = "v1/config"
 CREATE_TABLE = re.compile(r"v1/(?:.+/)?namespaces/[^/]+/tables")
 #: Not one that Iceberg's client takes for an invitation to ask again.
 GIVE_UP_STATUS = 599
+#: How soon a gate that is being closed is closed; every command that used Spark waits for it.
+CLOSING_POLL_SECONDS = 0.05
 #: A connection of the JVM's pool may rest for so long.
 IDLE_SECONDS = 900
 
@@ -41,7 +43,10 @@ class CommitGate:
         self._server.routes = self.routes
         self._server.has_distant_executors = has_distant_executors
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="neve-commit-gate", daemon=True
+            target=self._server.serve_forever,
+            args=(CLOSING_POLL_SECONDS,),
+            name="neve-commit-gate",
+            daemon=True,
         )
         self._thread.start()
 

@@ -137,7 +137,7 @@ def server() -> Iterator[Catalog]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"catalog": made}))
     server.daemon_threads = True
     made.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield made
     server.shutdown()

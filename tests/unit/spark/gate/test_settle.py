@@ -9,6 +9,8 @@ import pytest
 import requests
 from tests.unit.spark.gate.conftest import BASE, OURS, TABLE_PATH, THEIRS, Said, append, table_at
 
+pytestmark = pytest.mark.promise(6)
+
 #: Every answer that is not what a catalog says when it is done.
 ANSWERS = {
     "400": Said(400, {"error": {"message": "bad", "type": "BadRequestException", "code": 400}}),

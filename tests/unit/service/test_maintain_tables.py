@@ -15,6 +15,8 @@ from neve.service.policies import Policies
 from neve.testing.facts import MB, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 
+pytestmark = pytest.mark.promise(9, 25, 28, 29, 30)
+
 ORDER = [
     "rewrite_data_files",
     "rewrite_position_delete_files",
