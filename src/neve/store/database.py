@@ -5,11 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
-from neve.model.errors import InputError, StoreError
-from neve.model.table import TableRef, split_name
+from neve.model.errors import StoreError
 from neve.store.migrate import NEWEST, migrate, version_of
 
 BUSY_TIMEOUT_SECONDS = 10.0
@@ -83,16 +81,3 @@ class Database:
                 f"The state database {self._path} cannot be used: {error}.",
                 next_step="Check that its folder exists and can be written, or set state.url.",
             ) from error
-
-
-def table_of(name: str) -> TableRef:
-    """A stored name; one that this version would not accept must not hide all the others."""
-    try:
-        catalog, *namespace, table = split_name(name)
-    except InputError:
-        return TableRef("?", (), name)
-    return TableRef(catalog, tuple(namespace), table)
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,4 +1,4 @@
-"""One contract for every store: the file and its twin in memory."""
+"""One contract for every store: the file, the Redis server and their twin in memory."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ TABLE = TableRef("lake", ("db",), "odd `name`")
 OTHER = TableRef("lake", ("db",), "other")
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "redis"])
 def store(request):
+    if request.param == "redis":
+        return request.getfixturevalue("redis_store")
     if request.param == "sqlite":
         return SqliteStore(Path("state") / "state.db")
     return MemoryStore(lambda: datetime.now(tz=UTC))
