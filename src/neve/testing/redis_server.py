@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import redis
 
@@ -20,7 +21,12 @@ class RedisProcess:
     """One server in a folder; its data stay there when it is stopped and started again."""
 
     def __init__(
-        self, folder: Path, *options: str, is_durable: bool = False, is_cluster: bool = False
+        self,
+        folder: Path,
+        *options: str,
+        is_durable: bool = False,
+        is_cluster: bool = False,
+        port: int | None = None,
     ) -> None:
         self._folder = folder
         self._durability = ("yes", "always") if is_durable else ("no", "no")
@@ -28,16 +34,16 @@ class RedisProcess:
         #: A cluster of one node refuses scripts whose keys lie in several slots.
         self._is_cluster = is_cluster
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = port or _free_port()
 
     @property
     def url(self) -> str:
         return f"redis://{HOST}:{self.port}/0"
 
-    @property
-    def client(self) -> redis.Redis:
-        """A client of its own, to look and to meddle."""
-        return redis.Redis(host=HOST, port=self.port, decode_responses=True)
+    def ask(self, *command: str) -> Any:
+        """What the server answers to a command, through a connection of its own."""
+        with redis.Redis(host=HOST, port=self.port, decode_responses=True) as client:
+            return client.execute_command(*command)
 
     def start(self) -> RedisProcess:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +61,7 @@ class RedisProcess:
             )
         self._await(self._answers)
         if self._is_cluster:
-            self.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            self.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
             self._await(self._has_all_slots)
         return self
 
@@ -102,7 +108,7 @@ class RedisProcess:
             return probe.connect_ex((HOST, self.port)) == 0
 
     def _has_all_slots(self) -> bool:
-        return "cluster_state:ok" in str(self.client.execute_command("CLUSTER", "INFO"))
+        return "cluster_state:ok" in str(self.ask("CLUSTER", "INFO"))
 
 
 def _executable() -> str:

@@ -72,5 +72,8 @@ def _begins_with(error: exceptions.RedisError, word: str) -> bool:
         "MOVED": exceptions.MovedError,
         "CLUSTERDOWN": exceptions.ClusterDownError,
     }
+    told = str(error)
+    if word == "NOPERM" and "ACL failure in script" in told:
+        return True
     # Older servers wrap what a command inside a script answered.
-    return isinstance(error, kinds.get(word, ())) or f"-{word} " in f"-{error}"
+    return isinstance(error, kinds.get(word, ())) or f"-{word} " in f"-{told}"

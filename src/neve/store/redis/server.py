@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import redis
 import stamina
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoPermissionError, NoScriptError, RedisError
 from redis.retry import Retry
 
 from neve.model.errors import ConfigError, StoreError
-from neve.store.redis.address import check_address
+from neve.store.address import check_address
 from neve.store.redis.errors import explain, is_transient
 
 #: Grows with every change of keys or their values that an older Neve would misread.
@@ -37,6 +37,7 @@ class RedisServer:
         self.address = check_address(url)
         self._layout_key = f"{{{prefix}}}:layout"
         self._patience_seconds = patience_seconds
+        self._keeps_keys = False
         try:
             self._client = redis.Redis.from_url(
                 url,
@@ -58,19 +59,34 @@ class RedisServer:
 
     def change(self, script: str, *arguments: str) -> list[Any]:
         """What a script answers that changes something, once, however often it is sent."""
+        self._require_keeping()
         return self._call(script, uuid.uuid4().hex, arguments)
 
     def check(self) -> None:
         """Raise StoreError where the server cannot be reached or would forget what it is told."""
-        memory: dict[str, Any] = self._patiently(lambda: self._client.info("memory"))
-        policy = str(memory.get("maxmemory_policy", "noeviction"))
+        self.read("failures", "")
+        self._require_keeping()
+
+    def _require_keeping(self) -> None:
+        """A claim that the server may drop to make room is no claim."""
+        if self._keeps_keys:
+            return
+        policy = self._patiently(self._eviction_policy)
         if policy.startswith("allkeys"):
             raise StoreError(
                 f"The Redis server {self.address} may drop any key when its memory is full "
                 f"(maxmemory-policy {policy}), jobs and claims among them.",
                 next_step="Set maxmemory-policy to noeviction there.",
             )
-        self.read("failures", "")
+        self._keeps_keys = True
+
+    def _eviction_policy(self) -> str:
+        try:
+            memory: Any = self._client.info("memory")
+        except NoPermissionError:
+            # Whoever made such a user knows the server's configuration.
+            return "unknown"
+        return str(memory.get("maxmemory_policy", "unknown"))
 
     def close(self) -> None:
         self._client.close()
@@ -94,7 +110,7 @@ class RedisServer:
             )
         return answer
 
-    def _patiently(self, call: Any) -> Any:
+    def _patiently(self, call: Callable[[], Any]) -> Any:
         try:
             for attempt in stamina.retry_context(
                 on=is_transient,

@@ -1,4 +1,4 @@
-"""Where the server is: a URL that is taken as a whole or refused, and told without its secrets."""
+"""Where a Redis server is: a URL that is taken whole or refused, and told without secrets."""
 
 from __future__ import annotations
 
