@@ -51,7 +51,10 @@ class RedisServer:
             )
         except (ValueError, RedisError):
             # What the client says may quote the URL.
-            raise ConfigError("state.url has an option with a wrong value.") from None
+            raise ConfigError(
+                "state.url has an option with a wrong value.",
+                next_step="Check what follows the question mark: times in seconds, counts, paths.",
+            ) from None
 
     def read(self, script: str, *arguments: str) -> list[Any]:
         """What a script answers that changes nothing."""
