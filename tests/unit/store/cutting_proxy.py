@@ -9,7 +9,7 @@ HOST = "127.0.0.1"
 
 
 class CuttingProxy:
-    """Forwards connections to a port, and cuts them where an answer comes while `cuts` is left."""
+    """Forwards connections to a port, and cuts them at the next `cuts` answers of scripts."""
 
     def __init__(self, port):
         self._target = port
@@ -41,7 +41,8 @@ class CuttingProxy:
     def _forward(self, source, target, is_answer):
         with source, target:
             while data := _receive(source):
-                if is_answer and self.cuts > 0:
+                # Lists are answers of scripts that ran; greetings and refusals pass.
+                if is_answer and self.cuts > 0 and data.startswith(b"*"):
                     self.cuts -= 1
                     self.was_cut += 1
                     break

@@ -14,6 +14,7 @@ from neve.model.job import JobRequest, JobState
 from neve.model.orphans import Orphan
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
+from neve.store.opening import open_store
 from neve.store.redis.store import RedisStore
 from neve.testing.facts import NOW
 from neve.testing.redis_server import RedisProcess
@@ -226,6 +227,15 @@ def test_what_is_counted_is_counted_once(cut):
     ):
         lose(way)
         assert (use(), way.was_cut) == (answer, 2)
+
+
+def test_trying_again_prints_nothing_where_results_are_printed(cut, capsys):
+    _, way = cut
+    store = open_store(way.url)
+    lose(way)
+
+    assert store.claim_next(60).job_id == "j1"
+    assert (way.was_cut, capsys.readouterr().out) == (2, "")
 
 
 def test_every_request_is_one_of_its_own(cut):
