@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -107,6 +109,38 @@ def test_a_call_waits_for_a_server_that_is_restarted(tmp_path):
     finally:
         restart.join()
         server.stop()
+
+
+def test_workers_lose_nothing_and_do_nothing_twice_while_their_server_is_killed(tmp_path):
+    server = RedisProcess(tmp_path, is_durable=True).start()
+    names = [f"j{number}" for number in range(60)]
+    stores = [RedisStore(server.url, patience_seconds=60) for _ in range(3)]
+    for number, name in enumerate(names):
+        stores[0].submit(name, JobRequest(TableRef("lake", (), f"t{number % 7}"), "rollback"))
+    ended = queue.Queue()
+
+    def work(store):
+        while any(not job.state.is_final for job in store.jobs()):
+            if lease := store.claim_next(60):
+                store.set_state(lease, JobState.REWRITING)
+                store.end(lease, JobState.SUCCEEDED, "")
+                store.release(lease)
+                ended.put(lease.job_id)
+
+    with ThreadPoolExecutor(3) as pool:
+        working = [pool.submit(work, store) for store in stores]
+        seen = []
+        for _ in range(3):
+            seen += [ended.get(timeout=60) for _ in range(12)]
+            server.kill()
+            server.start()
+        for worker in working:
+            worker.result()
+    seen += [ended.get_nowait() for _ in range(ended.qsize())]
+
+    assert sorted(seen) == sorted(names)
+    assert {(job.state, job.attempts) for job in stores[0].jobs()} == {(JobState.SUCCEEDED, 1)}
+    server.stop()
 
 
 def test_a_server_that_forgot_everything_leaves_nobody_with_a_claim(tmp_path):

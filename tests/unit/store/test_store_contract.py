@@ -153,6 +153,7 @@ def test_jobs_are_listed_newest_first(store):
 
     assert [job.job_id for job in store.jobs(OTHER)] == ["j3", "j2"]
     assert [job.job_id for job in store.jobs(limit=2)] == ["j3", "j2"]
+    assert (store.jobs(limit=0), store.outcomes(limit=0)) == ([], [])
     assert store.job("nobody") is None
 
 

@@ -201,6 +201,8 @@ class RedisStore:
         return ScheduleState(table, moment_of(last_run)) if last_run else None
 
     def _newest(self, name: str, limit: int) -> list[Job]:
+        if limit < 1:
+            return []
         _, found = self._server.read("newest_ids", name, str(limit))
         return self._read(found)
 
