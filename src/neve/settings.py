@@ -86,7 +86,8 @@ class StateSettings(Section):
 
     @model_validator(mode="after")
     def _only_redis_has_prefixes(self) -> Self:
-        if "prefix" in self.model_fields_set and not self.url.startswith("redis"):
+        default = type(self).model_fields["prefix"].default
+        if self.prefix != default and not self.url.startswith("redis"):
             raise ValueError("a prefix goes with a url that begins with redis")
         return self
 
