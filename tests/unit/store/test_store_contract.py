@@ -17,19 +17,9 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 from neve.testing.facts import NOW
-from neve.testing.store import MemoryStore
 
 TABLE = TableRef("lake", ("db",), "odd `name`")
 OTHER = TableRef("lake", ("db",), "other")
-
-
-@pytest.fixture(params=["sqlite", "memory", "redis"])
-def store(request):
-    if request.param == "redis":
-        return request.getfixturevalue("redis_store")
-    if request.param == "sqlite":
-        return SqliteStore(Path("state") / "state.db")
-    return MemoryStore(lambda: datetime.now(tz=UTC))
 
 
 def outcome(job_id, status=Status.SUCCEEDED, table=TABLE):
