@@ -67,6 +67,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/planning.py --json-file $(RESULTS)/planning.json
 	$(BIN)/python benchmarks/cold_start.py --json-file $(RESULTS)/cold_start.json
 	$(BIN)/python benchmarks/many_tables.py --json-file $(RESULTS)/many_tables.json
+	$(BIN)/python benchmarks/job_queue.py --json-file $(RESULTS)/job_queue.json
 	$(BIN)/python benchmarks/parquet_footer.py --json-file $(RESULTS)/parquet_footer.json
 	$(BIN)/python benchmarks/compaction.py copy-1gb copy-4gb one-shot many-files wide \
 	  --json-file $(RESULTS)/compaction.json

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.catalog.connect import Catalogs
@@ -16,15 +15,14 @@ from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.diagnosis import Diagnosis
-from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
 from neve.model.table import TableRef
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
-from neve.service.ports import Reporter
+from neve.service.ports import JobStore, Reporter
 from neve.settings import Settings, SparkSettings
-from neve.store.sqlite import SqliteStore
+from neve.store.opening import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +40,7 @@ class App:
 
     settings: Settings
     catalogs: Catalogs
-    store: SqliteStore
+    store: JobStore
     maintenance: Maintenance
     #: The engine; its JVM starts with the first thing that needs it.
     engine: Lazy[SparkEngine]
@@ -77,7 +75,7 @@ class App:
 
 def build_app(settings: Settings, reporter: Reporter) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
-    store = SqliteStore(sqlite_path(settings.state.url))
+    store = open_store(settings.state.url, settings.state.prefix)
     engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
@@ -112,14 +110,3 @@ def make_engine(settings: SparkSettings, catalogs: Catalogs, reporter: Reporter)
         )
 
     return SparkEngine(make_session)
-
-
-def sqlite_path(url: str) -> Path:
-    if not url.startswith("sqlite:///"):
-        # A URL may hold a password, so that only its scheme is said.
-        scheme = url.partition(":")[0] if "://" in url else "no scheme"
-        raise ConfigError(
-            f"state.url has {scheme}, which is not supported.",
-            next_step="Write sqlite:/// and a path.",
-        )
-    return Path(url.removeprefix("sqlite:///"))

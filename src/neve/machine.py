@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from neve.app import sqlite_path
 from neve.catalog.connect import Catalogs
 from neve.model.errors import EnvironmentProblem, NeveError
 from neve.settings import Settings, load_settings
+from neve.store.address import is_redis
+from neve.store.opening import open_redis, sqlite_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,12 @@ def _jars(settings: Settings) -> str:
 
 
 def _state(settings: Settings) -> str:
-    path = sqlite_path(settings.state.url)
+    url = settings.state.url
+    if is_redis(url):
+        store = open_redis(url, settings.state.prefix)
+        store.check()
+        return store.address
+    path = sqlite_path(url)
     _require_writable(path.parent, "Set state.url to a file in a folder that can be written.")
     return str(path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from urllib.parse import unquote
 
 SECRET_NAME = re.compile(
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
@@ -21,7 +22,9 @@ def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
         for name, value in properties.items():
             if SECRET_NAME.search(name):
                 found.append(value)
-            found += [part.rstrip("@") for part in USER_INFO.findall(value)]
+            for part in USER_INFO.findall(value):
+                # In an address it is written one way, and sent another.
+                found += [part.rstrip("@"), unquote(part.rstrip("@"))]
     pieces = [*found, *(part for value in found for part in value.split(":"))]
     return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -77,8 +78,18 @@ class SparkSettings(Section):
 class StateSettings(Section):
     """Where jobs and outcomes are remembered."""
 
-    url: str = "sqlite:///.neve/state.db"
+    # It may hold a password, so that it is not shown.
+    url: str = Field(default="sqlite:///.neve/state.db", repr=False)
     lease_seconds: int = Field(default=60, ge=5, le=3600)
+    #: What the keys on a Redis server begin with, so that several Neves may share one.
+    prefix: str = Field(default="neve", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+
+    @model_validator(mode="after")
+    def _only_redis_has_prefixes(self) -> Self:
+        default = type(self).model_fields["prefix"].default
+        if self.prefix != default and not self.url.startswith("redis"):
+            raise ValueError("a prefix goes with a url that begins with redis")
+        return self
 
 
 class CompactionSettings(Section):

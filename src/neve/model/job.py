@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from neve.model.errors import NeveError
+from neve.model.errors import InputError, NeveError
 from neve.model.table import TableRef
+
+MAX_PRIORITY = 1000
+FIRST_RETRY_SECONDS = 10.0
+LONGEST_RETRY_SECONDS = 3600.0
 
 
 class JobState(StrEnum):
@@ -50,10 +54,30 @@ class JobRequest:
     arguments: Mapping[str, object] = field(default_factory=dict)
     requested_by: str = ""
     trigger: Trigger = Trigger.CLI
-    #: Among queued jobs, the higher priority is claimed first, then the older job.
+    #: Among queued jobs of a tenant, the higher priority is claimed first, then the older job.
     priority: int = 0
     #: A second request with the same key is the same job.
     idempotency_key: str | None = None
+    #: Whose job it is; workers serve tenants in turn.
+    tenant: str = ""
+    #: Workers leave the job alone until then, on the store's clock.
+    not_before: datetime | None = None
+    #: A job that fails this many times is dead.
+    max_attempts: int = 3
+
+    def __post_init__(self) -> None:
+        if abs(self.priority) > MAX_PRIORITY:
+            raise InputError(
+                f"The priority {self.priority} is out of range.",
+                next_step=f"Give a number from -{MAX_PRIORITY} to {MAX_PRIORITY}.",
+            )
+        if self.max_attempts < 1:
+            raise InputError("A job needs at least one attempt.")
+        if self.not_before is not None and self.not_before.utcoffset() is None:
+            raise InputError(
+                "The time before which a job must not begin has no time zone.",
+                next_step="Write it with one, for example 2026-01-02T03:04:05Z.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +112,13 @@ class Job:
     trigger: Trigger = Trigger.CLI
     priority: int = 0
     cancel_requested: bool = False
+    tenant: str = ""
+    not_before: datetime | None = None
+    #: How often it was begun; an attempt that was handed back does not count.
+    attempts: int = 0
+    max_attempts: int = 3
+    #: All attempts failed: it waits for somebody to look at it.
+    is_dead: bool = False
 
     @property
     def request(self) -> JobRequest:
@@ -99,7 +130,25 @@ class Job:
             self.requested_by,
             self.trigger,
             self.priority,
+            tenant=self.tenant,
         )
+
+
+def retry_delay_seconds(attempts: int) -> float:
+    """How long a job waits after this many failed attempts: twice as long each time, to an hour."""
+    doublings = min(max(attempts - 1, 0), 20)
+    return min(FIRST_RETRY_SECONDS * 2.0**doublings, LONGEST_RETRY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideTable:
+    """A table that workers leave alone until somebody puts it back."""
+
+    table: TableRef
+    since: datetime
+    reason: str
+    #: Attempts on it that failed since the last one that succeeded.
+    failures_in_a_row: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Pages that were encoded anew. They are data as copied ones are, and proven as those."""
+    """Pages that were encoded again. They are data as copied ones are, and proven as those."""
 
     data: bytes = field(repr=False)
 
@@ -118,7 +118,7 @@ class PartList:
         return self.size_bytes - len(data)
 
     def encode(self, data: bytes) -> int:
-        """Lay down pages that were encoded anew, and return where they come to lie."""
+        """Lay down pages that were encoded again, and return where they come to lie."""
         self._flush()
         self._parts.append(Encoded(data))
         self.size_bytes += len(data)

@@ -23,7 +23,7 @@ class CostModel:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast an engine rewrites: so many bytes in a second, and some time for each file."""
+    """How fast an engine rewrites: this many bytes in a second, and some time for each file."""
 
     bytes_per_second: Interval
     seconds_per_file: float = 0.0

@@ -17,7 +17,7 @@ from neve.model.integrity import (
     Stored,
     TableIntegrity,
 )
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState
+from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
 from neve.model.metadata_change import MetadataChange
 from neve.model.orphans import (
     FileTotals,
@@ -299,7 +299,7 @@ class JobQueue(Protocol):
     """Jobs by the order in which they were asked for. Every time in it is the store's own."""
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
-        """Queue a job; a second one with the same idempotency key is the first one."""
+        """Queue a job; a second one with the same id or idempotency key is the first one."""
         ...
 
     def cancel(self, job_id: str) -> Job | None:
@@ -320,6 +320,38 @@ class JobQueue(Protocol):
         """Give a job that nobody runs the state that its table shows; False where it moved on."""
         ...
 
+    def requeue(self, job: Job, reason: str, delay_seconds: float = 0.0) -> bool:
+        """Queue a job that nobody runs again, if its table shows nothing of it.
+
+        False where it moved on. A job that was to be cancelled is; one without attempts left is
+        dead.
+        """
+        ...
+
+    def dead_jobs(self, limit: int = 100) -> list[Job]:
+        """Jobs that failed as often as they may, the last one first; each says why."""
+        ...
+
+
+class SetAsideTables(Protocol):
+    """Tables that keep failing, which workers leave alone. Asked for by name, jobs on them run."""
+
+    def failures_in_a_row(self, table: TableRef) -> int:
+        """Attempts on the table that failed since the last one that succeeded."""
+        ...
+
+    def set_aside(self, table: TableRef, reason: str) -> None:
+        """Let workers leave the table alone; its jobs stay queued."""
+        ...
+
+    def put_back(self, table: TableRef) -> bool:
+        """Let workers take its jobs again, and count again; False where it was not set aside."""
+        ...
+
+    def set_aside_tables(self) -> list[SetAsideTable]:
+        """All of them, the oldest first."""
+        ...
+
 
 class Leases(Protocol):
     """The right to write to a table, one job at a time."""
@@ -333,7 +365,10 @@ class Leases(Protocol):
         ...
 
     def claim_next(self, seconds: float) -> Lease | None:
-        """Begin the queued job whose turn it is; None where no table is free for one."""
+        """Begin the queued job whose turn it is; None where no table is free for one.
+
+        The tenant that was served longest ago comes first, then the higher priority, then age.
+        """
         ...
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
@@ -346,6 +381,17 @@ class Leases(Protocol):
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or raise LeaseLost where another job came since."""
+        ...
+
+    def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
+        """Queue the job again after a failed attempt, and release the table, or raise LeaseLost.
+
+        A job that was to be cancelled is; one without attempts left is dead.
+        """
+        ...
+
+    def hand_back(self, lease: Lease, reason: str) -> Job:
+        """Queue the job again as if it had not begun, and release the table, or raise LeaseLost."""
         ...
 
     def release(self, lease: Lease) -> None:
@@ -397,7 +443,7 @@ class Schedules(Protocol):
         ...
 
 
-class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, Protocol):
+class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Protocol):
     """One store for all of it."""
 
     @property

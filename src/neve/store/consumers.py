@@ -7,7 +7,8 @@ from datetime import datetime
 
 from neve.model.expiry import Consumer
 from neve.model.table import TableRef
-from neve.store.database import NOW, Database, moment, table_of
+from neve.store.database import NOW, Database
+from neve.store.values import moment, table_of
 
 
 class ConsumerStore(Database):

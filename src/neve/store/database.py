@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from neve.model.errors import InputError, StoreError
-from neve.model.table import TableRef, split_name
+from neve.model.errors import StoreError
+from neve.store.connections import Connections
 from neve.store.migrate import NEWEST, migrate, version_of
 
 BUSY_TIMEOUT_SECONDS = 10.0
@@ -22,7 +22,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._ready = False
+        self._connections = Connections(path, partial(_connect, path))
 
     def _rows(self, table: str, query: str, parameters: tuple[object, ...]) -> list[sqlite3.Row]:
         """Rows of a query; none where the table was never made.
@@ -32,7 +32,7 @@ class Database:
         with self._errors():
             if not self._path.exists():
                 return []
-            with closing(self._connect()) as db:
+            with closing(_connect(self._path)) as db:
                 self._refuse_newer(db)
                 known = "SELECT 1 FROM sqlite_master WHERE name = ?"
                 if not db.execute(known, (table,)).fetchone():
@@ -42,9 +42,9 @@ class Database:
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._errors():
-            if not self._ready:
+            if not self._connections.is_current():
                 self._prepare()
-            with closing(self._connect()) as db:
+            with self._connections.one() as db:
                 db.execute("BEGIN IMMEDIATE")
                 with db:
                     yield db
@@ -52,13 +52,13 @@ class Database:
     def _prepare(self) -> None:
         """Make the file, or bring an older one to the present version."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(self._connect()) as db:
+        with closing(_connect(self._path)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN IMMEDIATE")
             with db:
                 self._refuse_newer(db)
                 migrate(db)
-        self._ready = True
+        self._connections.forget()
 
     def _refuse_newer(self, db: sqlite3.Connection) -> None:
         if version_of(db) > NEWEST:
@@ -66,13 +66,6 @@ class Database:
                 f"The state database {self._path} was made by a newer Neve.",
                 next_step="Upgrade Neve, or set state.url to another file.",
             )
-
-    def _connect(self) -> sqlite3.Connection:
-        # A connection for each call: the heartbeat runs in a thread of its own.
-        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        db.row_factory = sqlite3.Row
-        db.execute("PRAGMA synchronous = FULL")
-        return db
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -85,14 +78,11 @@ class Database:
             ) from error
 
 
-def table_of(name: str) -> TableRef:
-    """A stored name; one that this version would not accept must not hide all the others."""
-    try:
-        catalog, *namespace, table = split_name(name)
-    except InputError:
-        return TableRef("?", (), name)
-    return TableRef(catalog, tuple(namespace), table)
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)
+def _connect(path: Path) -> sqlite3.Connection:
+    # The heartbeat runs in a thread of its own; each takes a connection while it needs one.
+    db = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA synchronous = FULL")
+    return db

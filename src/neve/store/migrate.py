@@ -14,6 +14,7 @@ from importlib.resources import files
 MIGRATIONS = {
     2: "0002_jobs_claims_quarantine_consumers.sql",
     3: "0003_queue_and_schedules.sql",
+    4: "0004_tenants_retries_set_aside.sql",
 }
 NEWEST = max(MIGRATIONS)
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 from neve.model.facts import EPOCH
 from neve.model.orphans import FileTotals, Orphan, QuarantineEntry, QuarantineState
 from neve.model.table import TableRef
-from neve.store.database import NOW, Database, moment, table_of
+from neve.store.database import NOW, Database
+from neve.store.values import moment, table_of
 
 MILLISECOND = timedelta(milliseconds=1)
 OPEN = tuple(state for state in QuarantineState if state.is_open)

@@ -5,39 +5,50 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from functools import lru_cache
 
-from neve.documents import from_text, to_text
-from neve.model.errors import InputError, LeaseLost, TableBusy
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, Trigger
+from neve.documents import to_text
+from neve.model.job import (
+    Job,
+    JobRequest,
+    JobState,
+    Lease,
+    ScheduleState,
+    SetAsideTable,
+    Trigger,
+)
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
-from neve.store.database import Database, moment, table_of
+from neve.store.database import Database
 from neve.store.quarantine import SqliteQuarantine
-
-CANCELLED_BEFORE = "It was cancelled before it began."
+from neve.store.values import (
+    CANCELLED_BEFORE,
+    has_begun,
+    lease_lost,
+    moment,
+    no_job,
+    outcome_of,
+    table_busy,
+    table_of,
+)
 
 
 class SqliteStore(Database):
     """Jobs, leases, outcomes, schedules and uncommitted files."""
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
-        """Queue a job; a second one with the same idempotency key is the first one."""
+        """Queue a job; a second one with the same id or idempotency key is the first one."""
         with self._write() as db:
-            db.execute(sql.SUBMIT, _row(job_id, request))
-            row = db.execute(
-                "SELECT * FROM jobs WHERE job_id = ? OR idempotency_key = ?",
-                (job_id, request.idempotency_key),
-            ).fetchone()
-        return _job(row)
+            return _job(_submit(db, job_id, request))
 
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         """Submit a job and begin it at once; nothing is left of it where the table is busy."""
         with self._write() as db:
             _refuse_if_held(db, request.table)
-            db.execute(sql.SUBMIT, _row(job_id, request))
+            row = _submit(db, job_id, request)
+            if row["job_id"] != job_id:
+                raise has_begun(row["job_id"])
             return _begin(db, job_id, request.table, seconds)
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
@@ -49,7 +60,7 @@ class SqliteStore(Database):
         with self._write() as db:
             row = db.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
             if row is None:
-                raise InputError(f"There is no job {job_id}.")
+                raise no_job(job_id)
             table = table_of(row["table_name"])
             _refuse_if_held(db, table)
             return _begin(db, job_id, table, seconds)
@@ -57,10 +68,12 @@ class SqliteStore(Database):
     def claim_next(self, seconds: float) -> Lease | None:
         """Begin the queued job whose turn it is; None where no table is free for one."""
         with self._write() as db:
-            row = db.execute(sql.NEXT_QUEUED).fetchone()
-            if row is None:
-                return None
-            return _begin(db, row["job_id"], table_of(row["table_name"]), seconds)
+            for (tenant,) in db.execute(sql.WAITING_TENANTS).fetchall():
+                row = db.execute(sql.NEXT_QUEUED, (tenant,)).fetchone()
+                if row is not None:
+                    db.execute(sql.TAKE_TURN, (tenant,))
+                    return _begin(db, row["job_id"], table_of(row["table_name"]), seconds)
+        return None
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         with self._write() as db:
@@ -68,7 +81,7 @@ class SqliteStore(Database):
                 sql.RENEW, (seconds, str(lease.table), lease.job_id, lease.epoch)
             ).fetchone()
         if row is None:
-            raise _lost(lease)
+            raise lease_lost(lease)
         return Lease(
             lease.job_id,
             lease.table,
@@ -81,13 +94,20 @@ class SqliteStore(Database):
         self._fenced(sql.SET_STATE, lease, (state, reason))
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
-        self._fenced(
-            sql.FINISH, lease, (outcome.status.job_state, outcome.reason, to_text(outcome))
-        )
+        state = outcome.status.job_state
+        self._end(sql.FINISH, lease, state, (state, outcome.reason, to_text(outcome)))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._fenced(sql.END, lease, (state, reason))
+        self._end(sql.END, lease, state, (state, reason))
+
+    def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
+        """Queue the job again after a failed attempt, and release the table."""
+        return self._give_back(sql.RETRY_HELD, lease, (reason, delay_seconds), has_failed=True)
+
+    def hand_back(self, lease: Lease, reason: str) -> Job:
+        """Queue the job again as if it had not begun, and release the table."""
+        return self._give_back(sql.HAND_BACK, lease, (reason,), has_failed=False)
 
     def release(self, lease: Lease) -> None:
         with self._write() as db:
@@ -99,7 +119,47 @@ class SqliteStore(Database):
             changed = db.execute(sql.SETTLE, (state, reason, job.job_id, job.epoch)).rowcount
             if changed:
                 db.execute(sql.END_EPOCH, (job.job_id, job.epoch))
+                _count(db, job.table, state)
         return bool(changed)
+
+    def requeue(self, job: Job, reason: str, delay_seconds: float = 0.0) -> bool:
+        """Queue a job that nobody runs again, if its table shows nothing of it."""
+        values = (reason, delay_seconds, job.job_id, job.epoch)
+        with self._write() as db:
+            changed = db.execute(sql.RETRY_LEFT, values).rowcount
+            if changed:
+                db.execute(sql.END_EPOCH, (job.job_id, job.epoch))
+                _count(db, job.table, JobState.FAILED)
+        return bool(changed)
+
+    def dead_jobs(self, limit: int = 100) -> list[Job]:
+        """Jobs that failed as often as they may, the last one first."""
+        return self._select(sql.DEAD, (limit,))
+
+    def failures_in_a_row(self, table: TableRef) -> int:
+        rows = self._rows("troubled_tables", sql.FAILURES, (str(table),))
+        return int(rows[0]["failures_in_a_row"]) if rows else 0
+
+    def set_aside(self, table: TableRef, reason: str) -> None:
+        """Let workers leave the table alone; its jobs stay queued."""
+        with self._write() as db:
+            db.execute(sql.SET_ASIDE, (str(table), reason))
+
+    def put_back(self, table: TableRef) -> bool:
+        """Let workers take its jobs again, and count again."""
+        with self._write() as db:
+            return db.execute(sql.PUT_BACK, (str(table),)).rowcount > 0
+
+    def set_aside_tables(self) -> list[SetAsideTable]:
+        return [
+            SetAsideTable(
+                table_of(row["table_name"]),
+                moment(row["set_aside_at"]),
+                row["reason"],
+                row["failures_in_a_row"],
+            )
+            for row in self._rows("troubled_tables", sql.ALL_SET_ASIDE, ())
+        ]
 
     def cancel(self, job_id: str) -> Job | None:
         """A queued job ends at once, a running one at its next boundary."""
@@ -158,7 +218,7 @@ class SqliteStore(Database):
         return ConsumerStore(self._path)
 
     def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        order = "ORDER BY created_at DESC, job_id LIMIT ?"
+        order = "ORDER BY created_at DESC, rowid DESC LIMIT ?"
         if table is None:
             return self._select(order, (limit,))
         return self._select(f"WHERE table_name = ? {order}", (str(table), limit))
@@ -169,16 +229,36 @@ class SqliteStore(Database):
 
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         rows = self._select(
-            "WHERE outcome IS NOT NULL ORDER BY updated_at DESC, job_id LIMIT ?", (limit,)
+            "WHERE outcome IS NOT NULL ORDER BY updated_at DESC, rowid DESC LIMIT ?", (limit,)
         )
-        return [outcome for job in rows if (outcome := _outcome(job)) is not None]
+        return [outcome for job in rows if (outcome := outcome_of(job)) is not None]
+
+    def _end(
+        self, statement: str, lease: Lease, state: JobState, values: tuple[object, ...]
+    ) -> None:
+        with self._write() as db:
+            if not db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount:
+                raise lease_lost(lease)
+            _count(db, lease.table, state)
+
+    def _give_back(
+        self, statement: str, lease: Lease, values: tuple[object, ...], *, has_failed: bool
+    ) -> Job:
+        with self._write() as db:
+            if not db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount:
+                raise lease_lost(lease)
+            db.execute(sql.END_EPOCH, (lease.job_id, lease.epoch))
+            if has_failed:
+                _count(db, lease.table, JobState.FAILED)
+            row = db.execute("SELECT * FROM jobs WHERE job_id = ?", (lease.job_id,)).fetchone()
+        return _job(row)
 
     def _fenced(self, statement: str, lease: Lease, values: tuple[object, ...]) -> None:
         """A change that only the holder of the newest epoch may make."""
         with self._write() as db:
             changed = db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount
         if not changed:
-            raise _lost(lease)
+            raise lease_lost(lease)
 
     def _select(self, clauses: str, parameters: tuple[object, ...]) -> list[Job]:
         return [
@@ -196,23 +276,38 @@ def _row(job_id: str, request: JobRequest) -> tuple[object, ...]:
         request.trigger,
         request.priority,
         request.idempotency_key,
+        request.tenant,
+        request.not_before.timestamp() if request.not_before else 0.0,
+        request.max_attempts,
     )
+
+
+def _submit(db: sqlite3.Connection, job_id: str, request: JobRequest) -> sqlite3.Row:
+    db.execute(sql.SUBMIT, _row(job_id, request))
+    names = (job_id, request.idempotency_key, job_id)
+    row: sqlite3.Row = db.execute(sql.SUBMITTED, names).fetchone()
+    return row
 
 
 def _refuse_if_held(db: sqlite3.Connection, table: TableRef) -> None:
     holder = db.execute(sql.HOLDER, (str(table),)).fetchone()
     if holder is not None:
-        raise TableBusy(
-            f"Job {holder['job_id']} is working on table {table}.",
-            next_step="Wait for it to end: neve jobs shows it.",
-        )
+        raise table_busy(holder["job_id"], table)
 
 
 def _begin(db: sqlite3.Connection, job_id: str, table: TableRef, seconds: float) -> Lease:
     row = db.execute(sql.CLAIM_TABLE, (str(table), job_id, seconds)).fetchone()
     if not db.execute(sql.BEGIN_JOB, (row["epoch"], job_id)).rowcount:
-        raise TableBusy(f"Job {job_id} has begun already, or is over.")
+        raise has_begun(job_id)
     return Lease(job_id, table, row["epoch"], moment(row["expires_at"]))
+
+
+def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
+    """Count failures of the table since its last success."""
+    if state is JobState.FAILED:
+        db.execute(sql.COUNT_FAILURE, (str(table),))
+    elif state is JobState.SUCCEEDED:
+        db.execute(sql.FORGET_FAILURES, (str(table),))
 
 
 def _job(row: sqlite3.Row) -> Job:
@@ -233,25 +328,9 @@ def _job(row: sqlite3.Row) -> Job:
         trigger=Trigger(values.get("requested_through", Trigger.CLI)),
         priority=values.get("priority", 0),
         cancel_requested=bool(values.get("cancel_requested", 0)),
-    )
-
-
-def _outcome(job: Job) -> Outcome | None:
-    """The job's outcome; one of another version of Neve is not learned from."""
-    try:
-        return _parse(job.outcome or "")
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=512)
-def _parse(text: str) -> Outcome:
-    """Every plan learns from the same past outcomes, and they never change."""
-    return from_text(Outcome, text)
-
-
-def _lost(lease: Lease) -> LeaseLost:
-    return LeaseLost(
-        f"Job {lease.job_id} lost its claim on table {lease.table} and must not commit.",
-        next_step="Run the command again.",
+        tenant=values.get("tenant", ""),
+        not_before=moment(values["not_before"]) if values.get("not_before") else None,
+        attempts=values.get("attempts", 0),
+        max_attempts=values.get("max_attempts", 3),
+        is_dead=bool(values.get("is_dead", 0)),
     )

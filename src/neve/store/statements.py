@@ -8,14 +8,17 @@ from neve.store.database import NOW
 IS_RUNNING = (
     f"EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id AND claims.expires_at > {NOW})"
 )
+#: No other job claimed the table since this epoch, though the claim may have ended.
+IS_NEWEST = "EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id AND claims.epoch = ?)"
 IS_OPEN = "state NOT IN ('succeeded', 'failed', 'cancelled')"
 
 SUBMIT = (
     "INSERT INTO jobs (job_id, table_name, operation, state, epoch, created_at, updated_at, "
-    "arguments, requested_by, requested_through, priority, idempotency_key) "
-    f"VALUES (?, ?, ?, 'queued', 0, {NOW}, {NOW}, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"
+    "arguments, requested_by, requested_through, priority, idempotency_key, tenant, not_before, "
+    f"max_attempts) VALUES (?, ?, ?, 'queued', 0, {NOW}, {NOW}, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO NOTHING"
 )
+SUBMITTED = "SELECT * FROM jobs WHERE job_id = ? OR idempotency_key = ? ORDER BY job_id = ? LIMIT 1"
 HOLDER = f"SELECT job_id FROM claims WHERE table_name = ? AND expires_at > {NOW}"
 CLAIM_TABLE = (
     f"INSERT INTO claims (table_name, job_id, epoch, expires_at) VALUES (?, ?, 1, {NOW} + ?) "
@@ -23,13 +26,29 @@ CLAIM_TABLE = (
     "epoch = claims.epoch + 1, expires_at = excluded.expires_at RETURNING epoch, expires_at"
 )
 BEGIN_JOB = (
-    f"UPDATE jobs SET state = 'planning', epoch = ?, updated_at = {NOW} "
+    f"UPDATE jobs SET state = 'planning', epoch = ?, updated_at = {NOW}, attempts = attempts + 1 "
     "WHERE job_id = ? AND state = 'queued'"
 )
+#: Tenants with queued jobs, the one that was served longest ago first; a step for each of them.
+WAITING_TENANTS = (
+    "WITH RECURSIVE waiting (tenant) AS ("
+    "SELECT min(tenant) FROM jobs WHERE state = 'queued' UNION ALL SELECT "
+    "(SELECT min(tenant) FROM jobs WHERE state = 'queued' AND tenant > waiting.tenant) "
+    "FROM waiting WHERE waiting.tenant IS NOT NULL) "
+    "SELECT waiting.tenant FROM waiting LEFT JOIN turns USING (tenant) "
+    "WHERE waiting.tenant IS NOT NULL ORDER BY coalesce(turn, 0), waiting.tenant"
+)
 NEXT_QUEUED = (
-    "SELECT job_id, table_name FROM jobs WHERE state = 'queued' AND NOT EXISTS ("
-    f"SELECT 1 FROM claims WHERE claims.table_name = jobs.table_name AND claims.expires_at > {NOW}"
-    ") ORDER BY priority DESC, created_at, job_id LIMIT 1"
+    f"SELECT job_id, table_name FROM jobs WHERE state = 'queued' AND tenant = ? "
+    f"AND not_before <= {NOW} "
+    f"AND table_name NOT IN (SELECT table_name FROM claims WHERE expires_at > {NOW}) "
+    "AND table_name NOT IN ("
+    "SELECT table_name FROM troubled_tables WHERE set_aside_at IS NOT NULL) "
+    "ORDER BY priority DESC, created_at, rowid LIMIT 1"
+)
+TAKE_TURN = (
+    "INSERT INTO turns (tenant, turn) SELECT ?, coalesce(max(turn), 0) + 1 FROM turns WHERE true "
+    "ON CONFLICT (tenant) DO UPDATE SET turn = excluded.turn"
 )
 RENEW = (
     f"UPDATE claims SET expires_at = {NOW} + ? WHERE table_name = ? AND job_id = ? "
@@ -39,18 +58,53 @@ RENEW = (
 #: The row of a claim stays, so that its epoch goes on growing.
 RELEASE = "UPDATE claims SET expires_at = 0 WHERE job_id = ? AND epoch = ?"
 SET_STATE = (
-    f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} WHERE job_id = ? "
+    f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} WHERE job_id = ? AND {IS_OPEN} "
     "AND EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id "
     f"AND claims.epoch = ? AND claims.expires_at > {NOW})"
 )
 #: A lease may be over by now, but nobody else may have claimed the table or resolved the job.
 FINISH = (
     f"UPDATE jobs SET state = ?, reason = ?, outcome = ?, updated_at = {NOW} WHERE job_id = ? "
-    "AND EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id AND claims.epoch = ?)"
+    f"AND {IS_OPEN} AND {IS_NEWEST}"
 )
 END = (
     f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} WHERE job_id = ? "
-    "AND EXISTS (SELECT 1 FROM claims WHERE claims.job_id = jobs.job_id AND claims.epoch = ?)"
+    f"AND {IS_OPEN} AND {IS_NEWEST}"
+)
+#: After a failed attempt a job is tried again, unless it is to be cancelled or none is left.
+RETRY = (
+    "UPDATE jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' "
+    "WHEN attempts >= max_attempts THEN 'failed' ELSE 'queued' END, "
+    "is_dead = NOT cancel_requested AND attempts >= max_attempts, reason = ?, "
+    f"not_before = {NOW} + ?, updated_at = {NOW} WHERE job_id = ? AND state <> 'queued' "
+    f"AND {IS_OPEN}"
+)
+#: What a job of unknown end did is told by its table, not by who ran it.
+RETRY_HELD = f"{RETRY} AND state <> 'unknown' AND {IS_NEWEST}"
+RETRY_LEFT = f"{RETRY} AND epoch = ? AND NOT {IS_RUNNING}"
+HAND_BACK = (
+    "UPDATE jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, "
+    f"attempts = attempts - 1, reason = ?, updated_at = {NOW} WHERE job_id = ? "
+    f"AND state NOT IN ('queued', 'unknown') AND {IS_OPEN} AND {IS_NEWEST}"
+)
+DEAD = "WHERE is_dead = 1 ORDER BY updated_at DESC, rowid DESC LIMIT ?"
+COUNT_FAILURE = (
+    "INSERT INTO troubled_tables (table_name, failures_in_a_row) VALUES (?, 1) "
+    "ON CONFLICT (table_name) DO UPDATE SET failures_in_a_row = failures_in_a_row + 1"
+)
+FORGET_FAILURES = "UPDATE troubled_tables SET failures_in_a_row = 0 WHERE table_name = ?"
+FAILURES = "SELECT failures_in_a_row FROM troubled_tables WHERE table_name = ?"
+SET_ASIDE = (
+    "INSERT INTO troubled_tables (table_name, set_aside_at, reason) "
+    f"VALUES (?, {NOW}, ?) ON CONFLICT (table_name) DO UPDATE SET reason = excluded.reason, "
+    "set_aside_at = coalesce(set_aside_at, excluded.set_aside_at)"
+)
+PUT_BACK = (
+    "UPDATE troubled_tables SET set_aside_at = NULL, reason = '', failures_in_a_row = 0 "
+    "WHERE table_name = ? AND set_aside_at IS NOT NULL"
+)
+ALL_SET_ASIDE = (
+    "SELECT * FROM troubled_tables WHERE set_aside_at IS NOT NULL ORDER BY set_aside_at, table_name"
 )
 SETTLE = (
     f"UPDATE jobs SET state = ?, reason = ?, updated_at = {NOW} "

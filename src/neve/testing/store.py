@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from neve.documents import to_text
-from neve.model.errors import InputError, LeaseLost, TableBusy
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState
+from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.quarantine import MemoryQuarantine
 
@@ -27,6 +27,9 @@ class MemoryStore:
         self._outcomes: list[Outcome] = []
         self._leftovers: dict[TableRef, dict[str, str]] = {}
         self._runs: dict[TableRef, datetime] = {}
+        self._turns: dict[str, int] = {}
+        self._failures: dict[TableRef, int] = {}
+        self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
 
@@ -35,6 +38,8 @@ class MemoryStore:
             known = self._keys.setdefault(request.idempotency_key, job_id)
             if known != job_id:
                 return self._jobs[known]
+        if job_id in self._jobs:
+            return self._jobs[job_id]
         now = self._clock()
         self._jobs[job_id] = Job(
             job_id,
@@ -49,12 +54,17 @@ class MemoryStore:
             requested_by=request.requested_by,
             trigger=request.trigger,
             priority=request.priority,
+            tenant=request.tenant,
+            not_before=request.not_before,
+            max_attempts=request.max_attempts,
         )
         return self._jobs[job_id]
 
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         self._refuse_if_held(request.table)
-        self.submit(job_id, request)
+        job = self.submit(job_id, request)
+        if job.job_id != job_id:
+            raise has_begun(job.job_id)
         return self.claim_job(job_id, seconds)
 
     def claim(self, job_id: str, table: TableRef, operation: str, seconds: float) -> Lease:
@@ -63,27 +73,35 @@ class MemoryStore:
     def claim_job(self, job_id: str, seconds: float) -> Lease:
         job = self._jobs.get(job_id)
         if job is None:
-            raise InputError(f"There is no job {job_id}.")
+            raise no_job(job_id)
         self._refuse_if_held(job.table)
         if job.state is not JobState.QUEUED:
-            raise TableBusy(f"Job {job_id} has begun already, or is over.")
+            raise has_begun(job_id)
         held, now = self._leases.get(job.table), self._clock()
         epoch = held.epoch + 1 if held else 1
         lease = Lease(job_id, job.table, epoch, now + timedelta(seconds=seconds))
         self._leases[job.table] = lease
         self._change(job_id, JobState.PLANNING, "")
-        self._jobs[job_id] = replace(self._jobs[job_id], epoch=epoch)
+        self._jobs[job_id] = replace(self._jobs[job_id], epoch=epoch, attempts=job.attempts + 1)
         return lease
 
     def claim_next(self, seconds: float) -> Lease | None:
+        now = self._clock()
         queued = [
             job
             for job in self._jobs.values()
-            if job.state is JobState.QUEUED and not self._is_held(job.table)
+            if job.state is JobState.QUEUED
+            and not self._is_held(job.table)
+            and job.table not in self._set_aside
+            and (job.not_before is None or job.not_before <= now)
         ]
         if not queued:
             return None
-        chosen = min(queued, key=lambda job: (-job.priority, job.created_at))
+        chosen = min(
+            queued,
+            key=lambda job: (self._turns.get(job.tenant, 0), job.tenant, -job.priority),
+        )
+        self._turns[chosen.tenant] = max(self._turns.values(), default=0) + 1
         return self.claim_job(chosen.job_id, seconds)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
@@ -98,6 +116,8 @@ class MemoryStore:
 
     def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
         self._require(lease)
+        if self._jobs[lease.job_id].state.is_final:
+            raise lease_lost(lease)
         self._change(lease.job_id, state, reason)
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
@@ -106,27 +126,65 @@ class MemoryStore:
         self._outcomes.append(outcome)
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
-        held = self._leases.get(lease.table)
-        if held is None or (held.job_id, held.epoch) != (lease.job_id, lease.epoch):
-            raise _lost(lease)
+        self._require_newest(lease)
+        if self._jobs[lease.job_id].state.is_final:
+            raise lease_lost(lease)
         self._change(lease.job_id, state, reason)
+        self._count(lease.table, state)
+
+    def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
+        self._require_given_back(lease)
+        self._count(lease.table, JobState.FAILED)
+        return self._queue_again(self._jobs[lease.job_id], reason, delay_seconds)
+
+    def hand_back(self, lease: Lease, reason: str) -> Job:
+        self._require_given_back(lease)
+        job = self._jobs[lease.job_id]
+        self._jobs[lease.job_id] = replace(job, attempts=job.attempts - 1)
+        return self._queue_again(self._jobs[lease.job_id], reason, None)
 
     def release(self, lease: Lease) -> None:
         held = self._leases.get(lease.table)
-        if held is not None and held.epoch == lease.epoch:
+        if held is not None and (held.job_id, held.epoch) == (lease.job_id, lease.epoch):
             self._leases[lease.table] = replace(held, expires_at=self._clock())
 
     def settle(self, job: Job, state: JobState, reason: str) -> bool:
-        known, held = self._jobs[job.job_id], self._leases.get(job.table)
-        is_mine = held is not None and held.job_id == job.job_id
-        if known.epoch != job.epoch or known.state.is_final:
+        if not self._is_left(job):
             return False
-        if held is not None and is_mine:
-            if held.expires_at > self._clock():
-                return False
-            self._leases[job.table] = replace(held, epoch=held.epoch + 1)
+        self._end_epoch(job)
         self._change(job.job_id, state, reason)
+        self._count(job.table, state)
         return True
+
+    def requeue(self, job: Job, reason: str, delay_seconds: float = 0.0) -> bool:
+        if not self._is_left(job) or self._jobs[job.job_id].state is JobState.QUEUED:
+            return False
+        self._count(job.table, JobState.FAILED)
+        self._queue_again(self._jobs[job.job_id], reason, delay_seconds)
+        return True
+
+    def dead_jobs(self, limit: int = 100) -> list[Job]:
+        dead = sorted((j for j in self._jobs.values() if j.is_dead), key=lambda j: j.updated_at)
+        return dead[::-1][:limit]
+
+    def failures_in_a_row(self, table: TableRef) -> int:
+        return self._failures.get(table, 0)
+
+    def set_aside(self, table: TableRef, reason: str) -> None:
+        since, _ = self._set_aside.get(table, (self._clock(), ""))
+        self._set_aside[table] = (since, reason)
+
+    def put_back(self, table: TableRef) -> bool:
+        if self._set_aside.pop(table, None) is None:
+            return False
+        self._failures.pop(table, None)
+        return True
+
+    def set_aside_tables(self) -> list[SetAsideTable]:
+        return [
+            SetAsideTable(table, since, reason, self.failures_in_a_row(table))
+            for table, (since, reason) in self._set_aside.items()
+        ]
 
     def cancel(self, job_id: str) -> Job | None:
         job = self._jobs.get(job_id)
@@ -134,7 +192,7 @@ class MemoryStore:
             return job
         self._jobs[job_id] = replace(job, cancel_requested=True)
         if job.state is JobState.QUEUED:
-            self._change(job_id, JobState.CANCELLED, "It was cancelled before it began.")
+            self._change(job_id, JobState.CANCELLED, CANCELLED_BEFORE)
         return self._jobs[job_id]
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
@@ -198,13 +256,51 @@ class MemoryStore:
 
     def _refuse_if_held(self, table: TableRef) -> None:
         if self._is_held(table):
-            raise TableBusy(f"Job {self._leases[table].job_id} is working on table {table}.")
+            raise table_busy(self._leases[table].job_id, table)
 
     def _require(self, lease: Lease) -> None:
+        self._require_newest(lease)
+        if not self._is_held(lease.table):
+            raise lease_lost(lease)
+
+    def _require_newest(self, lease: Lease) -> None:
         held = self._leases.get(lease.table)
-        if held is None or held.epoch != lease.epoch or held.expires_at <= self._clock():
-            raise _lost(lease)
+        if held is None or (held.job_id, held.epoch) != (lease.job_id, lease.epoch):
+            raise lease_lost(lease)
 
+    def _require_given_back(self, lease: Lease) -> None:
+        self._require_newest(lease)
+        state = self._jobs[lease.job_id].state
+        if state.is_final or state in (JobState.QUEUED, JobState.UNKNOWN):
+            raise lease_lost(lease)
 
-def _lost(lease: Lease) -> LeaseLost:
-    return LeaseLost(f"Job {lease.job_id} lost its claim on table {lease.table}.")
+    def _is_left(self, job: Job) -> bool:
+        """Whether nobody runs the job, and it is still what was seen."""
+        known, held = self._jobs[job.job_id], self._leases.get(job.table)
+        runs = held is not None and held.job_id == job.job_id and self._is_held(job.table)
+        return known.epoch == job.epoch and not known.state.is_final and not runs
+
+    def _end_epoch(self, job: Job) -> None:
+        held = self._leases.get(job.table)
+        if held is not None and (held.job_id, held.epoch) == (job.job_id, job.epoch):
+            self._leases[job.table] = replace(held, epoch=held.epoch + 1, expires_at=self._clock())
+
+    def _queue_again(self, job: Job, reason: str, delay_seconds: float | None) -> Job:
+        """Queue it, unless it is to be cancelled or has no attempt left."""
+        self._end_epoch(job)
+        state, is_dead, not_before = JobState.QUEUED, False, job.not_before
+        if job.cancel_requested:
+            state = JobState.CANCELLED
+        elif delay_seconds is not None:
+            is_dead = job.attempts >= job.max_attempts
+            state = JobState.FAILED if is_dead else state
+            not_before = self._clock() + timedelta(seconds=delay_seconds)
+        self._jobs[job.job_id] = replace(job, is_dead=is_dead, not_before=not_before)
+        self._change(job.job_id, state, reason)
+        return self._jobs[job.job_id]
+
+    def _count(self, table: TableRef, state: JobState) -> None:
+        if state is JobState.FAILED:
+            self._failures[table] = self.failures_in_a_row(table) + 1
+        elif state is JobState.SUCCEEDED:
+            self._failures.pop(table, None)

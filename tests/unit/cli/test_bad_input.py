@@ -263,8 +263,8 @@ def test_a_state_that_cannot_be_kept(run_json, events, engine, url):
         ("1: 2", "has an unknown key: 1"),
         ("sparc: {}", "has an unknown key: sparc"),
         (
-            f"{LAKE}state: {{url: 'redis://u:canary@x'}}",
-            "state.url has redis, which is not supported.",
+            f"{LAKE}state: {{url: 'mysql://u:canary@x'}}",
+            "state.url has mysql, which is not supported.",
         ),
         ("catalogs: {lake: {type: sql, uri: '${NOWHERE_SET}'}}", "needs the environment variable"),
         (f"{LAKE}compaction: {{min_file_size_ratio: 7}}", "File size ratios must lie between 0"),

@@ -1,4 +1,4 @@
-"""One contract for every store of consumers: the file and its twin in memory."""
+"""One contract for every store of consumers: file, Redis server, and their twin in memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ OTHER = TableRef("lake", ("db",), "other")
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "redis"])
 def consumers(request):
+    if request.param == "redis":
+        return request.getfixturevalue("redis_store").consumers
     if request.param == "sqlite":
         return ConsumerStore(Path("state") / "state.db")
     return MemoryConsumers(lambda: datetime.now(tz=UTC))

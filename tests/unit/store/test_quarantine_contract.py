@@ -1,4 +1,4 @@
-"""One contract for every quarantine: the file and its twin in memory."""
+"""One contract for every quarantine: the file, the Redis server and their twin in memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ OPEN = (QuarantineState.QUARANTINED, QuarantineState.PURGING)
 CHANGED = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "redis"])
 def quarantine(request):
+    if request.param == "redis":
+        return request.getfixturevalue("redis_store").quarantine
     if request.param == "sqlite":
         return SqliteQuarantine(Path("state") / "state.db")
     return MemoryQuarantine(lambda: datetime.now(tz=UTC))

@@ -1,4 +1,4 @@
-"""One contract for every store: the file and its twin in memory."""
+"""One contract for every store: the file, the Redis server and their twin in memory."""
 
 from __future__ import annotations
 
@@ -17,17 +17,11 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
 from neve.testing.facts import NOW
-from neve.testing.store import MemoryStore
+
+pytestmark = pytest.mark.promise(38)
 
 TABLE = TableRef("lake", ("db",), "odd `name`")
 OTHER = TableRef("lake", ("db",), "other")
-
-
-@pytest.fixture(params=["sqlite", "memory"])
-def store(request):
-    if request.param == "sqlite":
-        return SqliteStore(Path("state") / "state.db")
-    return MemoryStore(lambda: datetime.now(tz=UTC))
 
 
 def outcome(job_id, status=Status.SUCCEEDED, table=TABLE):
@@ -151,6 +145,7 @@ def test_jobs_are_listed_newest_first(store):
 
     assert [job.job_id for job in store.jobs(OTHER)] == ["j3", "j2"]
     assert [job.job_id for job in store.jobs(limit=2)] == ["j3", "j2"]
+    assert (store.jobs(limit=0), store.outcomes(limit=0)) == ([], [])
     assert store.job("nobody") is None
 
 

@@ -1,0 +1,16 @@
+-- arguments: job_id, epoch, state, reason, outcome or '', history
+-- The lease may be over by now, but nobody else may have claimed the table or settled the job.
+return framed(function()
+    local job_id, state, now = arg(1), arg(3), now_us()
+    local job = fields(job_id, 'table', 'state')
+    if not is_newest(job_id, arg(2)) or FINAL[job[2]] then
+        return { 'lost' }
+    end
+    if arg(5) ~= '' then
+        redis.call('HSET', job_key(job_id), 'outcome', arg(5))
+        redis.call('ZADD', key('outcomes'), whole(now), job_id)
+    end
+    count_end(job[1], state)
+    put_state(job_id, state, arg(4), now, tonumber(arg(6)))
+    return { 'ok' }
+end)

@@ -1,0 +1,233 @@
+-- Jobs, leases and the queue: what several scripts do.
+-- Times are microseconds of the server's clock. A job waits in the queue of its tenant and table;
+-- the first of each queue whose table is free stands in ready:<tenant>, so that choosing the next
+-- job never looks at those that cannot begin.
+local FINAL = { succeeded = true, failed = true, cancelled = true }
+
+local function job_key(job_id)
+    return key('job:' .. job_id)
+end
+
+local function fields(job_id, ...)
+    return redis.call('HMGET', job_key(job_id), ...)
+end
+
+local function lease_of(tbl)
+    local found = redis.call('HMGET', key('lease:' .. tbl), 'job_id', 'epoch', 'expires_at')
+    return { job_id = found[1], epoch = found[2], expires_at = tonumber(found[3] or '0') }
+end
+
+local function is_newest(job_id, epoch)
+    local tbl = fields(job_id, 'table')[1]
+    if not tbl then
+        return nil
+    end
+    local lease = lease_of(tbl)
+    return lease.job_id == job_id and lease.epoch == epoch and lease or nil
+end
+
+local function is_running(job_id, tbl, now)
+    local lease = lease_of(tbl)
+    return lease.job_id == job_id and lease.expires_at > now
+end
+
+-- A tenant may have any name: its length tells where it ends.
+local function queue_name(tenant, tbl)
+    return #tenant .. ':' .. tenant .. ':' .. tbl
+end
+
+local function place(seq, job_id)
+    return string.format('%016.0f', tonumber(seq)) .. ':' .. job_id
+end
+
+local function is_free(tbl, now)
+    if redis.call('HEXISTS', key('set_aside'), tbl) == 1 then
+        return false
+    end
+    local expires_at = redis.call('ZSCORE', key('held'), tbl)
+    return not expires_at or tonumber(expires_at) <= now
+end
+
+-- Let the first job of a queue stand in ready:<tenant>, or none where the table is not free.
+local function show_first(tenant, tbl, free)
+    local queue, ready = queue_name(tenant, tbl), key('ready:' .. tenant)
+    local shown = redis.call('HGET', key('shown'), queue)
+    local first = {}
+    if free then
+        first = redis.call('ZRANGE', key('queue:' .. queue), 0, 0, 'WITHSCORES')
+    end
+    if shown and shown ~= first[1] then
+        redis.call('ZREM', ready, shown)
+        redis.call('HDEL', key('shown'), queue)
+    end
+    if first[1] and first[1] ~= shown then
+        redis.call('ZADD', ready, first[2], first[1])
+        redis.call('HSET', key('shown'), queue, first[1])
+    end
+    if redis.call('EXISTS', ready) == 0 then
+        redis.call('ZREM', key('waiting_tenants'), tenant)
+    else
+        local turn = redis.call('HGET', key('turns'), tenant) or '0'
+        redis.call('ZADD', key('waiting_tenants'), turn, tenant)
+    end
+end
+
+local function show_table(tbl, now)
+    local free = is_free(tbl, now)
+    for _, tenant in ipairs(redis.call('SMEMBERS', key('tenants:' .. tbl))) do
+        show_first(tenant, tbl, free)
+    end
+end
+
+local function enqueue(job_id, now)
+    local job = fields(job_id, 'tenant', 'table', 'priority', 'seq', 'not_before')
+    local tenant, tbl = job[1], job[2]
+    if tonumber(job[5]) > now then
+        redis.call('ZADD', key('delayed'), job[5], job_id)
+        return
+    end
+    local queue = key('queue:' .. queue_name(tenant, tbl))
+    redis.call('ZADD', queue, whole(-tonumber(job[3])), place(job[4], job_id))
+    redis.call('SADD', key('tenants:' .. tbl), tenant)
+    show_first(tenant, tbl, is_free(tbl, now))
+end
+
+local function dequeue(job_id, now)
+    local job = fields(job_id, 'tenant', 'table', 'seq')
+    local tenant, tbl = job[1], job[2]
+    local queue = key('queue:' .. queue_name(tenant, tbl))
+    redis.call('ZREM', key('delayed'), job_id)
+    redis.call('ZREM', queue, place(job[3], job_id))
+    show_table(tbl, now)
+    if redis.call('EXISTS', queue) == 0 then
+        redis.call('SREM', key('tenants:' .. tbl), tenant)
+    end
+end
+
+-- Ended jobs are forgotten beyond so many, the oldest first.
+local function trim(history)
+    local ended = key('ended')
+    if redis.call('ZCARD', ended) <= history then
+        return
+    end
+    for _, job_id in ipairs(redis.call('ZRANGE', ended, 0, 9)) do
+        if redis.call('ZCARD', ended) <= history then
+            return
+        end
+        local job = fields(job_id, 'table', 'idempotency_key')
+        redis.call('ZREM', ended, job_id)
+        redis.call('ZREM', key('outcomes'), job_id)
+        redis.call('ZREM', key('dead'), job_id)
+        redis.call('ZREM', key('jobs'), job_id)
+        redis.call('ZREM', key('jobs_of:' .. (job[1] or '')), job_id)
+        if job[2] then
+            redis.call('HDEL', key('idempotency_keys'), job[2])
+        end
+        redis.call('DEL', job_key(job_id))
+    end
+end
+
+-- The open jobs of a table are those that began and have no end.
+local function put_state(job_id, state, reason, now, history)
+    local job = fields(job_id, 'table', 'seq')
+    local open, open_of = key('open'), key('open_of:' .. job[1])
+    redis.call('HSET', job_key(job_id), 'state', state, 'reason', reason, 'updated_at', whole(now))
+    if FINAL[state] or state == 'queued' then
+        redis.call('ZREM', open, job_id)
+        redis.call('ZREM', open_of, job_id)
+    else
+        redis.call('ZADD', open, job[2], job_id)
+        redis.call('ZADD', open_of, job[2], job_id)
+    end
+    if FINAL[state] then
+        redis.call('ZADD', key('ended'), whole(redis.call('INCR', key('ends'))), job_id)
+        trim(history)
+    end
+end
+
+local function count_end(tbl, state)
+    if state == 'failed' then
+        redis.call('HINCRBY', key('failures'), tbl, 1)
+    elseif state == 'succeeded' then
+        redis.call('HDEL', key('failures'), tbl)
+    end
+end
+
+-- seq, created_at, updated_at and epoch are the store's; pairs are those of the request.
+local function insert(job_id, tbl, idempotency_key, now, pairs_of_request)
+    local seq = redis.call('INCR', key('seq'))
+    redis.call('HSET', job_key(job_id), 'job_id', job_id, 'table', tbl, 'seq', whole(seq),
+        'created_at', whole(now), 'updated_at', whole(now), 'epoch', '0', 'attempts', '0',
+        'reason', '', 'cancel_requested', '0', 'is_dead', '0', unpack(pairs_of_request))
+    redis.call('ZADD', key('jobs'), whole(seq), job_id)
+    redis.call('ZADD', key('jobs_of:' .. tbl), whole(seq), job_id)
+    if idempotency_key ~= '' then
+        redis.call('HSET', job_key(job_id), 'idempotency_key', idempotency_key)
+        redis.call('HSET', key('idempotency_keys'), idempotency_key, job_id)
+    end
+end
+
+-- The job that a request means: one of the same key, one of the same id, or a new one.
+local function submit(job_id, tbl, idempotency_key, now, pairs_of_request)
+    local known = idempotency_key ~= ''
+        and redis.call('HGET', key('idempotency_keys'), idempotency_key)
+    if known then
+        return known
+    end
+    if redis.call('EXISTS', job_key(job_id)) == 0 then
+        insert(job_id, tbl, idempotency_key, now, pairs_of_request)
+        redis.call('HSET', job_key(job_id), 'state', 'queued')
+        enqueue(job_id, now)
+    end
+    return job_id
+end
+
+-- Give the table to a queued job, with an epoch that no claim of it had before.
+local function claim(job_id, tbl, now, lease_us)
+    local lease, expires_at = key('lease:' .. tbl), whole(now + lease_us)
+    local epoch = whole(redis.call('HINCRBY', lease, 'epoch', 1))
+    redis.call('HSET', lease, 'job_id', job_id, 'expires_at', expires_at)
+    redis.call('ZADD', key('held'), expires_at, tbl)
+    redis.call('HSET', job_key(job_id), 'epoch', epoch)
+    redis.call('HINCRBY', job_key(job_id), 'attempts', 1)
+    put_state(job_id, 'planning', '', now, 0)
+    dequeue(job_id, now)
+    return { 'ok', job_id, tbl, epoch, expires_at }
+end
+
+local function free_table(tbl, now)
+    redis.call('HSET', key('lease:' .. tbl), 'expires_at', '0')
+    redis.call('ZREM', key('held'), tbl)
+    show_table(tbl, now)
+end
+
+-- A worker that wakes up late finds that its epoch is over.
+local function end_epoch(job_id, tbl, epoch, now)
+    local lease = lease_of(tbl)
+    if lease.job_id == job_id and lease.epoch == epoch then
+        redis.call('HINCRBY', key('lease:' .. tbl), 'epoch', 1)
+        free_table(tbl, now)
+    end
+end
+
+-- Queue a job again, unless it is to be cancelled or has no attempt left.
+local function queue_again(job_id, reason, not_before, is_failure, now, history)
+    local job = fields(job_id, 'table', 'epoch', 'attempts', 'max_attempts', 'cancel_requested')
+    end_epoch(job_id, job[1], job[2], now)
+    if is_failure then
+        count_end(job[1], 'failed')
+    end
+    if not_before then
+        redis.call('HSET', job_key(job_id), 'not_before', not_before)
+    end
+    if job[5] == '1' then
+        put_state(job_id, 'cancelled', reason, now, history)
+    elseif is_failure and tonumber(job[3]) >= tonumber(job[4]) then
+        redis.call('HSET', job_key(job_id), 'is_dead', '1')
+        redis.call('ZADD', key('dead'), whole(now), job_id)
+        put_state(job_id, 'failed', reason, now, history)
+    else
+        put_state(job_id, 'queued', reason, now, history)
+        enqueue(job_id, now)
+    end
+end

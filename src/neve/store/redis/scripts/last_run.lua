@@ -1,0 +1,4 @@
+-- argument: table
+return framed(function()
+    return { 'ok', redis.call('HGET', key('runs'), arg(1)) or '' }
+end)
