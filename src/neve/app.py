@@ -51,8 +51,13 @@ class App:
         """The same, whose jobs send their events there."""
         return replace(self, maintenance=replace(self.maintenance, events=events))
 
+    def start_soon(self) -> None:
+        """Let the engine start while the plan is made; `stop` ends at once what nobody needs."""
+        self.engine.start_soon(lambda engine: engine.start_soon())
+
     def stop(self) -> None:
         """End what was started."""
+        self.engine.settle()
         if engine := self.engine.if_made:
             engine.stop()
 

@@ -21,7 +21,7 @@ from neve.spark.conf import EXTENSIONS, catalog_conf, is_local, packages
 from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
 from neve.spark.java import Java, find_java
-from neve.spark.jvm import forget_gateway, has_ended, keep_accumulators_quiet, keep_py4j_quiet
+from neve.spark.jvm import forget_start, has_ended, keep_accumulators_quiet, keep_py4j_quiet
 from neve.spark.jvm_log import LOG_SETTINGS, JvmLog, Sink
 from neve.spark.launch import Launch, has_jvm, launched, spark_home
 
@@ -38,6 +38,16 @@ DEFAULTS = {
     # Maintenance moves files, it does not run queries of strangers: no secrets in its own logs.
     "spark.redaction.regex": "(?i)secret|password|token|credential|access[.-]?key",
 }
+#: The last two are what pyspark makes of a JVM that ends under it.
+START_ERRORS = (
+    PySparkException,
+    Py4JError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    AttributeError,
+    TypeError,
+)
 
 
 def build_session(
@@ -79,7 +89,7 @@ def _start(
     java: Java, settings: Mapping[str, str], environ: Mapping[str, str], log: Sink | None
 ) -> SparkSession:
     if has_jvm():
-        with _explained(lambda: "nothing"):
+        with _explained(lambda: "nothing more"):
             return _get_or_create(settings)
     output = JvmLog(log)
     classes = class_archive(
@@ -92,6 +102,7 @@ def _start(
             SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
             session = _get_or_create(settings)
     except EnvironmentProblem:
+        forget_start()
         output.close()
         raise
     finally:
@@ -105,11 +116,11 @@ def _start(
 def _explained(what_spark_said: Callable[[], str]) -> Iterator[None]:
     try:
         yield
-    except (PySparkException, Py4JError, OSError, EOFError, RuntimeError) as error:
-        forget_gateway()
+    except START_ERRORS as error:
+        said = what_spark_said()
         raise EnvironmentProblem(
             f"Spark did not start: {str(error).splitlines()[0]}",
-            next_step=f"Run neve doctor. Spark said: {what_spark_said()}",
+            next_step=f"Run neve doctor. Spark said: {said}",
         ) from error
 
 

@@ -45,6 +45,18 @@ class Context:
     def sc(self):
         return self
 
+    def setJobGroup(self, *_, **__):
+        self.isStopped()
+
+    def addJobTag(self, tag):
+        self.isStopped()
+
+    def removeJobTag(self, tag):
+        self.isStopped()
+
+    def clearJobGroup(self):
+        self.isStopped()
+
     def isStopped(self):
         if self.process.poll() is not None:
             raise Py4JNetworkError("Answer from Java side is empty")

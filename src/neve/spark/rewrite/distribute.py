@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark import TaskContext
+from pyspark import Accumulator, TaskContext
 from pyspark.sql import SparkSession
 
 from neve.model.rewrite import SpliceOrder, SpliceReport, SpliceRequirements
@@ -19,18 +19,26 @@ def splice_files(
     orders: Sequence[SpliceOrder],
     wanted: SpliceRequirements,
     storage: Storage,
+    copied: Accumulator[int],
 ) -> list[SpliceReport]:
-    """Write all files. A retried or speculative attempt writes a name of its own."""
+    """Write all files. A retried or speculative attempt writes a name of its own.
+
+    Tasks add the bytes that they have copied as they end.
+    """
     context = session.sparkContext
     with engine_errors("Copying row groups"):
         return (
             context.parallelize(orders, max(1, len(orders)))
-            .map(partial(_run_attempt, wanted=wanted, storage=storage))
+            .map(partial(_run_attempt, wanted=wanted, storage=storage, copied=copied))
             .collect()
         )
 
 
-def _run_attempt(order: SpliceOrder, wanted: SpliceRequirements, storage: Storage) -> SpliceReport:
+def _run_attempt(
+    order: SpliceOrder, wanted: SpliceRequirements, storage: Storage, copied: Accumulator[int]
+) -> SpliceReport:
     context = TaskContext.get()
     attempt = context.attemptNumber() if context is not None else 0
-    return run_order(order, wanted, storage, attempt)
+    report = run_order(order, wanted, storage, attempt)
+    copied.add(report.copied_bytes)
+    return report
