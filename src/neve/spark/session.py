@@ -119,7 +119,7 @@ def _explained(what_spark_said: Callable[[], str]) -> Iterator[None]:
     except START_ERRORS as error:
         said = what_spark_said()
         raise EnvironmentProblem(
-            f"Spark did not start: {str(error).splitlines()[0]}",
+            f"Spark did not start: {(str(error) or type(error).__name__).splitlines()[0]}",
             next_step=f"Run neve doctor. Spark said: {said}",
         ) from error
 
