@@ -21,6 +21,7 @@ from neve.service.policies import Policies
 from neve.service.ports import Reporter
 from neve.settings import Settings, SparkSettings
 from neve.store.sqlite import SqliteStore
+from neve.telemetry import SparkLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,10 +63,12 @@ class App:
             engine.stop()
 
 
-def build_app(settings: Settings, say: Reporter) -> App:
+def build_app(
+    settings: Settings, say: Reporter, spark_log: Callable[[SparkLine], None] | None = None
+) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
     store = SqliteStore(sqlite_path(settings.state.url))
-    engine = Lazy(partial(make_engine, settings.spark, catalogs, say))
+    engine = Lazy(partial(make_engine, settings.spark, catalogs, say, spark_log))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
         metadata=CatalogMetadataWriter(catalogs, utc_now),
@@ -81,7 +84,12 @@ def build_app(settings: Settings, say: Reporter) -> App:
     return App(settings, catalogs, store, maintenance, engine)
 
 
-def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> SparkEngine:
+def make_engine(
+    settings: SparkSettings,
+    catalogs: Catalogs,
+    say: Reporter,
+    spark_log: Callable[[SparkLine], None] | None = None,
+) -> SparkEngine:
     # Importing pyspark takes longer than a health check does.
     from neve.spark.engine import SparkEngine
     from neve.spark.session import build_session
@@ -96,6 +104,7 @@ def make_engine(settings: SparkSettings, catalogs: Catalogs, say: Reporter) -> S
             conf=settings.conf,
             say=say,
             commit_gate=settings.commit_gate,
+            log=spark_log,
         )
 
     return SparkEngine(make_session)

@@ -16,7 +16,7 @@ from neve.cli.output import Format, Output
 from neve.model.errors import NeveError
 from neve.model.table import TableRef
 from neve.settings import load_settings
-from neve.telemetry import LogSettings, event_log
+from neve.telemetry import LogSettings, event_log, spark_log
 
 #: What the options before the command said about the log.
 LOGGING = [LogSettings()]
@@ -81,8 +81,8 @@ def application(output: Output, config: str | None) -> Iterator[App]:
     """The configured application, stopped at the end, with errors explained."""
     with errors_explained(output), output.working():
         settings = load_settings(config)
-        app = build_app(settings, output)
-        app = app.telling(event_log(replace(LOGGING[-1], secrets=settings.secrets())))
+        logging = replace(LOGGING[-1], secrets=settings.secrets())
+        app = build_app(settings, output, spark_log(logging)).telling(event_log(logging))
         try:
             with interruptible(app.maintenance.stop, output):
                 yield app
