@@ -2,9 +2,9 @@
 
     python benchmarks/cold_start.py [--json]
 
-The demo's table has 250 files in 50 manifests. Child processes are watched: none may be a JVM. Then a
-session is started up to its first query: with nothing archived, by the JVM that makes the archive of
-classes, and by those that use it.
+The demo's table has 250 files in 50 manifests. Child processes are watched: none may be a JVM.
+Then a session is started up to its first query: with nothing archived, by the JVM that makes the
+archive of classes, and by those that use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from statistics import median
 import psutil
 
 from neve.spark.java import cache_folder
-from process_tree import measured
 from report import add_options, tell
 from synthetic import make_table
 
@@ -32,10 +31,12 @@ RUNS = 7
 SESSIONS = 3
 SESSION = """
 import sys
+from process_tree import cpu_seconds
 from neve.spark.session import build_session
 session = build_session({}, master="local[2]", conf=dict(a.split("=", 1) for a in sys.argv[1:]),
                         say=lambda message: None)
 session.range(3).count()
+print(cpu_seconds())
 session.stop()
 """
 
@@ -95,9 +96,11 @@ def _sessions(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def _session(environ: dict[str, str], *conf: str) -> tuple[float, float]:
-    with measured() as usage:
-        subprocess.run([sys.executable, "-c", SESSION, *conf], env=environ, check=True)
-    return usage.wall_s, usage.cpu_s
+    words = [sys.executable, "-c", SESSION, *conf]
+    here = {**environ, "PYTHONPATH": str(Path(__file__).parent)}
+    started = time.perf_counter()
+    said = subprocess.run(words, env=here, check=True, capture_output=True, text=True).stdout
+    return time.perf_counter() - started, float(said)
 
 
 def _wait_for_archive(folder: Path) -> None:
