@@ -1,9 +1,11 @@
 """Compaction by copying beside Iceberg's own procedure: same data, same session, same machine.
 
-    python benchmarks/compaction.py [copy-1gb] [copy-4gb] [one-shot] [many-files] [wide] [--json]
+    python benchmarks/compaction.py [copy-1gb] [copy-4gb] [one-shot] [action-overhead] [many-files]
+                                    [wide] [--json]
 
 Both are warmed by one small compaction. CPU-seconds are those of the whole process tree; `cp` of
 the same bytes is the floor. Scans and lookups afterwards run through Spark on both layouts.
+`one-shot` runs both as programs of their own, `action-overhead` what no copy engine takes.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ CASES: dict[str, dict[str, Any]] = {
     "copy-1gb": {"files": 200, "megabytes": 5.2},
     "copy-4gb": {"files": 800, "megabytes": 5.2},
     "wide": {"files": 100, "megabytes": 6.0, "columns": 300},
+    "action-overhead": {"files": 2_000, "megabytes": 0.085},
     "many-files": {"files": 10_000, "megabytes": 0.02, "partitions": 100},
+}
+ONE_SHOTS: dict[str, dict[str, Any]] = {
+    "spark_low_entropy": {"by_spark": True, "entropy_bits": 12},
+    "spark_high_entropy": {"by_spark": True, "entropy_bits": 40},
+    "pyarrow_low_entropy": {"by_spark": False, "entropy_bits": 12},
+    "pyarrow_high_entropy": {"by_spark": False, "entropy_bits": 40},
 }
 
 
@@ -157,29 +166,40 @@ def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
     }
 
 
-def run_one_shot(bench: Bench) -> dict[str, Any]:
+def run_one_shot(bench: Bench, name: str, megabytes: int) -> dict[str, Any]:
     """Both as programs of their own, JVM start included."""
-    bench.lake.make_twins("one_shot", **CASES["copy-1gb"])
-    config = bench.lake.folder / "neve.yaml"
-    catalogs = {"lake": bench.lake.properties}
+    options = {"files": round(megabytes / 5.2), "megabytes": 5.2, **ONE_SHOTS[name]}
+    size_bytes = bench.lake.make_twins(name, **options)
+    folder, catalogs = bench.lake.folder, {"lake": bench.lake.properties}
+    config, phases = folder / "neve.yaml", folder / f"{name}.json"
     config.write_text(json.dumps({"catalogs": catalogs, "spark": {"master": "local[2]"}}))
-    neve = [str(Path(sys.executable).parent / "neve"), "compact", "bench.one_shot_neve"]
-    program = Path(__file__).with_name("one_shot_iceberg.py")
-    iceberg = [sys.executable, str(program), json.dumps(catalogs), "bench.one_shot_iceberg"]
-    seconds = {}
-    for name, command in (("neve", [*neve, "--config", str(config)]), ("iceberg", iceberg)):
+    programs = Path(__file__).parent
+    words = {
+        "neve": ["one_shot_neve.py", str(phases), str(config), f"bench.{name}_neve"],
+        "iceberg": ["one_shot_iceberg.py", json.dumps(catalogs), f"bench.{name}_iceberg"],
+    }
+    wall_s, said = {}, {}
+    for contender, (program, *arguments) in words.items():
+        command = [sys.executable, str(programs / program), *arguments]
         started = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        seconds[name] = time.perf_counter() - started
-    return {"case": "one-shot", **seconds, "wall_ratio": seconds["iceberg"] / seconds["neve"]}
+        said[contender] = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        wall_s[contender] = time.perf_counter() - started
+    ours = json.loads(phases.read_text())
+    cpu_s = {"neve": ours["cpu_s"], "iceberg": float(said["iceberg"].splitlines()[-1])}
+    return {
+        "case": "one-shot",
+        "name": name,
+        "bytes": size_bytes,
+        **{who: {"wall_s": wall_s[who], "cpu_s": cpu_s[who]} for who in words},
+        "phases": ours["phases"],
+        "wall_ratio": wall_s["iceberg"] / wall_s["neve"],
+        "cpu_ratio": cpu_s["iceberg"] / cpu_s["neve"],
+    }
 
 
 def describe(result: dict[str, Any]) -> str:
     if result["case"] == "one-shot":
-        return (
-            f"one-shot     neve {result['neve']:.1f} s, iceberg {result['iceberg']:.1f} s: "
-            f"{result['wall_ratio']:.1f}× less wall"
-        )
+        return _describe_one_shot(result)
     ours, theirs, cp = result["neve"], result["iceberg"], result["cp"]
     text = (
         f"{result['case']:<12} {result['bytes'] / 2**20:.0f} MB, files {ours['files']}, "
@@ -202,25 +222,39 @@ def describe(result: dict[str, Any]) -> str:
     )
 
 
+def _describe_one_shot(result: dict[str, Any]) -> str:
+    phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in result["phases"].items())
+    around = sum(result["phases"].values()) - result["phases"].get("stage/copy", 0.0)
+    sides = ", ".join(
+        f"{name} {result[name]['wall_s']:.1f} s wall {result[name]['cpu_s']:.1f} CPU-s"
+        for name in ("neve", "iceberg")
+    )
+    return (
+        f"one-shot {result['name']}, {result['bytes'] / 2**20:.0f} MB: {sides}: "
+        f"{result['wall_ratio']:.1f}× less wall, {result['cpu_ratio']:.1f}× fewer CPU-seconds\n"
+        f"  seconds: {phases}; all but the copy {around:.1f}"
+    )
+
+
+def run(bench: Bench, case: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    if case == "one-shot":
+        return [run_one_shot(bench, name, arguments.megabytes) for name in ONE_SHOTS]
+    return [run_case(bench, case, reads=arguments.reads)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=["copy-1gb"], metavar="CASE")
     add_options(parser)
     parser.add_argument("--no-reads", dest="reads", action="store_false", help="Rewrite only.")
+    parser.add_argument("--megabytes", type=int, default=1040, help="Size of the one-shot tables.")
     parser.add_argument("--folder", help="Where to put the tables; a temporary folder by default.")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-", dir=arguments.folder))
     try:
         bench = Bench(folder)
         bench.warm()
-        results = []
-        for case in arguments.cases:
-            result = (
-                run_one_shot(bench)
-                if case == "one-shot"
-                else run_case(bench, case, reads=arguments.reads)
-            )
-            results.append(result)
+        results = [result for case in arguments.cases for result in run(bench, case, arguments)]
         tell(arguments, results, "\n".join(describe(result) for result in results))
     finally:
         shutil.rmtree(folder)

@@ -34,6 +34,8 @@ class BenchLake:
         self.folder = folder
         #: Writes the rows of a file into a table, as the engine writes them.
         self.rewrite = rewrite
+        #: Random bits of each value.
+        self.entropy_bits = 40
         folder.mkdir(parents=True, exist_ok=True)
         self.properties = {
             "type": "sql",
@@ -52,10 +54,14 @@ class BenchLake:
         columns: int = 12,
         distinct: int = 4,
         partitions: int = 0,
+        by_spark: bool = True,
+        entropy_bits: int = 40,
     ) -> int:
         """Tables `<name>_neve` and `<name>_iceberg`; returns the bytes of each."""
         schema = _schema(columns)
-        if self.rewrite is not None and not partitions:
+        self.entropy_bits = entropy_bits
+        is_rewritten = self.rewrite is not None and by_spark and not partitions
+        if is_rewritten:
             # The engine compresses otherwise, so a first file tells by how much.
             trial = self._write(name, schema, 0, megabytes, "p000")
             written = self._by_engine(f"{name}_trial", schema, trial)
@@ -64,7 +70,7 @@ class BenchLake:
             self._write(name, schema, number, megabytes, f"p{number:03d}")
             for number in range(partitions or distinct)
         ]
-        if self.rewrite is not None and not partitions:
+        if is_rewritten:
             sources = [self._by_engine(f"{name}_{n}", schema, p) for n, p in enumerate(sources)]
         spec = PartitionSpec()
         if partitions:
@@ -96,7 +102,7 @@ class BenchLake:
         rows = 10_000
         # The first file tells how many rows make the size that is wanted.
         for _ in range(2):
-            table = _rows(schema, rows, seed, key).cast(arrow_schema)
+            table = _rows(schema, rows, seed, key, self.entropy_bits).cast(arrow_schema)
             pq.write_table(table, path, compression="zstd", row_group_size=10**9)
             rows = max(1, int(rows * megabytes * 2**20 / os.path.getsize(path)))
         return path
@@ -113,12 +119,12 @@ def _schema(columns: int) -> Schema:
     return Schema(*fields)
 
 
-def _rows(schema: Schema, rows: int, seed: int, key: str) -> pa.Table:
+def _rows(schema: Schema, rows: int, seed: int, key: str, bits: int) -> pa.Table:
     source = random.Random(seed)
     columns = {"k": pa.array([key] * rows)}
     for field in schema.fields[1:]:
         raw = pa.py_buffer(source.randbytes(8 * rows))
-        drawn = pc.bit_wise_and(pa.Array.from_buffers(pa.int64(), rows, [None, raw]), 2**40 - 1)
+        drawn = pc.bit_wise_and(pa.Array.from_buffers(pa.int64(), rows, [None, raw]), 2**bits - 1)
         columns[field.name] = _column(field, drawn)
     return pa.table(columns)
 

@@ -23,6 +23,7 @@ from neve.service.policies import Policies
 from neve.service.ports import JobStore, Reporter
 from neve.settings import Settings, SparkSettings
 from neve.store.opening import open_store
+from neve.telemetry import SparkLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,16 +68,23 @@ class App:
         reporter = self.maintenance.reporter
         return diagnose(CatalogInspector(self.catalogs), self.engine, table, examination, reporter)
 
+    def start_soon(self) -> None:
+        """Let the engine start while the plan is made; `stop` ends at once what nobody needs."""
+        self.engine.start_soon(lambda engine: engine.start_soon())
+
     def stop(self) -> None:
         """End what was started."""
+        self.engine.settle()
         if engine := self.engine.if_made:
             engine.stop()
 
 
-def build_app(settings: Settings, reporter: Reporter) -> App:
+def build_app(
+    settings: Settings, reporter: Reporter, spark_log: Callable[[SparkLine], None] | None = None
+) -> App:
     catalogs = Catalogs(settings.catalogs, settings.default_catalog)
     store = open_store(settings.state.url, settings.state.prefix)
-    engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter))
+    engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter, spark_log))
     maintenance = Maintenance(
         surveyor=CatalogSurveyor(catalogs, utc_now),
         metadata=CatalogMetadataWriter(catalogs, utc_now),
@@ -92,7 +100,12 @@ def build_app(settings: Settings, reporter: Reporter) -> App:
     return App(settings, catalogs, store, maintenance, engine)
 
 
-def make_engine(settings: SparkSettings, catalogs: Catalogs, reporter: Reporter) -> SparkEngine:
+def make_engine(
+    settings: SparkSettings,
+    catalogs: Catalogs,
+    reporter: Reporter,
+    spark_log: Callable[[SparkLine], None] | None = None,
+) -> SparkEngine:
     # Importing pyspark takes longer than a health check does.
     from neve.spark.engine import SparkEngine
     from neve.spark.session import build_session
@@ -107,6 +120,7 @@ def make_engine(settings: SparkSettings, catalogs: Catalogs, reporter: Reporter)
             conf=settings.conf,
             reporter=reporter,
             commit_gate=settings.commit_gate,
+            log=spark_log,
         )
 
     return SparkEngine(make_session)

@@ -56,7 +56,7 @@ from neve.service.plan_file import plan_document, read_plan_file, write_plan_fil
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.settings import load_settings
-from neve.telemetry import event_log
+from neve.telemetry import event_log, spark_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,8 +102,8 @@ class Neve:
         With `spark`, that session is used for everything that needs one, and it is never stopped.
         """
         settings = load_settings(str(config) if config is not None else None)
-        app = build_app(settings, reporter or Silent())
         lines = replace(log or LogSettings(), secrets=settings.secrets())
+        app = build_app(settings, reporter or Silent(), spark_log(lines))
         neve = cls(app.telling(event_log(lines)))
         if spark is not None:
             app.borrow(spark)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
@@ -16,10 +16,48 @@ from neve.model.logs import LogFormat, LogSettings
 from neve.secrets import hide_secrets
 
 
+class SparkLine(Protocol):
+    """One event of Spark's log."""
+
+    @property
+    def level(self) -> str: ...
+
+    @property
+    def logger(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+
 def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:
     """What writes the line of an event."""
     if not settings.is_wanted:
         return _say_nothing
+    logger = _logger(settings)
+    passed: dict[str, str] = {}
+
+    def write(event: JobEvent) -> None:
+        is_new_phase = passed.get(event.job_id) != event.phase
+        passed[event.job_id] = event.phase
+        if is_new_phase or settings.verbosity > 1:
+            logger.info(event.message or str(event.phase), **_fields(event))
+
+    return write
+
+
+def spark_log(settings: LogSettings) -> Callable[[SparkLine], None] | None:
+    """What writes a line of Spark's own log, at WARN and above; None where nobody asked for it."""
+    if not settings.is_wanted:
+        return None
+    logger = _logger(settings)
+
+    def write(line: SparkLine) -> None:
+        logger.info(line.message, level=line.level.lower(), logger=line.logger, source="spark")
+
+    return write
+
+
+def _logger(settings: LogSettings) -> Any:
     import structlog
 
     def without_secrets(_: Any, __: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
@@ -30,7 +68,7 @@ def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:
 
     is_json = settings.format is LogFormat.JSON
     render: Any = structlog.processors.JSONRenderer() if is_json else _as_text
-    logger = structlog.wrap_logger(
+    return structlog.wrap_logger(
         _Lines(settings.file),
         processors=[
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -38,15 +76,6 @@ def event_log(settings: LogSettings) -> Callable[[JobEvent], None]:
             render,
         ],
     )
-    passed: dict[str, str] = {}
-
-    def write(event: JobEvent) -> None:
-        is_new_phase = passed.get(event.job_id) != event.phase
-        passed[event.job_id] = event.phase
-        if is_new_phase or settings.verbosity > 1:
-            logger.info(event.message or str(event.phase), **_fields(event))
-
-    return write
 
 
 def _say_nothing(event: JobEvent) -> None:

@@ -37,7 +37,7 @@ def main(victim: str, point: str, seconds: float, words: list[str]) -> None:
 
     points = Points(point, threading.Timer(seconds, kill).start if seconds else kill)
 
-    def build(settings: Any, reporter: Any) -> Any:
+    def build(settings: Any, reporter: Any, spark_log: Any = None) -> Any:
         app = build_app(settings, reporter)
         if "ATTACK_BORROW" in os.environ:
             app.engine.use(BorrowedEngine(borrowed_session()))

@@ -193,7 +193,7 @@ class Attack:
     def run(self, words: list[str], points: Points | None = None, state: str = "state") -> Result:
         """The command line, in this process and on the shared session."""
 
-        def build(settings: Any, reporter: Any) -> Any:
+        def build(settings: Any, reporter: Any, spark_log: Any = None) -> Any:
             app = build_app(settings, SilentReporter())
             app.engine.use(BorrowedEngine(self.session))
             return watch(app, points) if points else app

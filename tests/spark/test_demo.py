@@ -39,7 +39,7 @@ EXACT_CHECKS = {
 def neve(spark, app, monkeypatch, tmp_path) -> Iterator[CliRunner]:
     """The command line in this process, on the shared session, without a demo table."""
     app.engine.use(BorrowedEngine(spark))
-    monkeypatch.setattr(facade, "build_app", lambda settings, reporter: app)
+    monkeypatch.setattr(facade, "build_app", lambda settings, reporter, spark_log=None: app)
     monkeypatch.chdir(tmp_path)
     create_namespace(spark, TABLE)
     spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")

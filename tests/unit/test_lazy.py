@@ -42,3 +42,33 @@ def test_another_one_can_be_used_instead():
     lazy.use("given")
 
     assert lazy() == "given"
+
+
+def test_it_can_be_made_early_and_used_there():
+    used: list[str] = []
+    lazy = Lazy(lambda: "made")
+    lazy.start_soon(used.append)
+    lazy._early.join()
+
+    assert (used, lazy.if_made) == (["made"], "made")
+
+
+def test_what_is_not_wanted_any_more_is_not_used():
+    begun, may_end = threading.Event(), threading.Event()
+    used: list[str] = []
+
+    def make() -> str:
+        begun.set()
+        may_end.wait()
+        return "made"
+
+    lazy = Lazy(make)
+    lazy.start_soon(used.append)
+    begun.wait()
+    with ThreadPoolExecutor(1) as pool:
+        settled = pool.submit(lazy.settle)
+        lazy._is_unwanted.wait()
+        may_end.set()
+        settled.result()
+
+    assert used == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.logs import LogFormat, LogSettings
 from neve.secrets import hide_secrets, secrets_of
-from neve.telemetry import event_log
+from neve.telemetry import event_log, spark_log
 from neve.testing.facts import TABLE
 
 CANARY = "canary-5f2a9"
@@ -66,6 +67,20 @@ def test_phases_go_to_stderr_where_there_is_no_file(capsys):
     event_log(LogSettings(verbosity=1))(EVENT)
 
     assert "Compacting … phase=rewriting job_id=j1" in capsys.readouterr().err
+
+
+def test_sparks_warnings_join_without_secrets():
+    settings = replace(LOG, format=LogFormat.JSON, secrets=[CANARY])
+    spark_log(settings)(SimpleNamespace(level="WARN", logger="Utils", message=f"key {CANARY}"))
+
+    line = json.loads(lines()[0])
+    assert (line["level"], line["logger"], line["source"]) == ("warn", "Utils", "spark")
+    assert line["event"].startswith("key ")
+    assert CANARY not in lines()[0]
+
+
+def test_nobody_reads_sparks_log_where_nobody_asked():
+    assert spark_log(LogSettings()) is None
 
 
 def test_nothing_is_written_where_nobody_asked(capsys):

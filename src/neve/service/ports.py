@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
@@ -139,6 +140,10 @@ class MetadataWriter(Protocol):
 
 class Engine(Protocol):
     """Changes tables."""
+
+    def job(self, job_id: str) -> AbstractContextManager[None]:
+        """What this thread asks for in the block is done for the job."""
+        ...
 
     def warm_up(self) -> bool:
         """Be ready before the table is looked at; True where that took time."""

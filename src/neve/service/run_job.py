@@ -7,6 +7,8 @@ operation's handler; nothing in it claims, finishes or logs.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +18,7 @@ from neve.model.outcome import Outcome, Status
 from neve.service.context import JobContext, Prepared, Work
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_of
+from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
 from neve.service.services import Services
@@ -57,7 +60,10 @@ def run_work(services: Services, request: JobRequest, work: Work, *, log: bool =
 def _run_claimed(
     services: Services, lease: Lease, request: JobRequest, work: Work, *, log: bool = True
 ) -> Outcome:
-    with hold(services.store, lease, services.lease_seconds, services.stop) as held:
+    with (
+        hold(services.store, lease, services.lease_seconds, services.stop) as held,
+        ExitStack() as stack,
+    ):
         started_at = services.clock()
         reporter = JobReporter(
             services.reporter,
@@ -68,7 +74,10 @@ def _run_claimed(
             services.clock,
             started_at,
         )
-        told = services.with_reporter(reporter)
+        told = replace(
+            services.with_reporter(reporter),
+            make_engine=_engine_for(lease.job_id, services.make_engine, stack),
+        )
         context = JobContext(told, lease.job_id, request, held, started_at, reporter)
         try:
             settle_left_behind(told, lease.table)
@@ -84,6 +93,22 @@ def _run_claimed(
         services.store.finish(held.lease, outcome)
         reporter.tell(outcome.status.job_state, outcome.reason)
     return outcome
+
+
+def _engine_for(
+    job_id: str, make_engine: Callable[[], Engine], stack: ExitStack
+) -> Callable[[], Engine]:
+    """The engine, working for this job from when it is first asked for something."""
+    entered: list[Engine] = []
+
+    def make() -> Engine:
+        engine = make_engine()
+        if engine not in entered:
+            stack.enter_context(engine.job(job_id))
+            entered.append(engine)
+        return engine
+
+    return make
 
 
 def _end(context: JobContext, error: NeveError) -> None:

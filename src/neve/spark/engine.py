@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from neve.model.errors import EngineDied, ExecutionError, NeveError
+from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
@@ -30,14 +30,16 @@ from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
+from neve.spark.job_group import cancel_group, current_job, spark_work, working_for
 from neve.spark.jvm import abandon, has_ended, is_dead
+from neve.spark.launch import given_up
 from neve.spark.list_files import look_up
 from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
 from neve.spark.operations.remove_orphan_files import sweep
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
-from neve.spark.progress import Reporter, report_tasks
+from neve.spark.progress import Reporter, report_bytes, report_tasks
 from neve.spark.reachable import unreachable
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
@@ -60,10 +62,31 @@ class SparkEngine:
         self._session: SparkSession | None = None
         self._making = threading.Lock()
         self._known = threading.local()
+        self._cancelled: set[str | None] = set()
+        self._early: threading.Thread | None = None
+        #: What went wrong with a start that nobody waited for.
+        self._kept: NeveError | None = None
+
+    def start_soon(self) -> None:
+        """Start while something else is done. What goes wrong is told to whoever asks first."""
+        if self._session is None and self._early is None:
+            self._early = threading.Thread(target=self._start, name="neve-start", daemon=True)
+            self._early.start()
+
+    def _start(self) -> None:
+        with self._making:
+            if self._session is None:
+                try:
+                    self._session = self._make_session()
+                except NeveError as error:
+                    self._kept = error
 
     @property
     def session(self) -> SparkSession:
         with self._making:
+            kept, self._kept = self._kept, None
+            if kept is not None:
+                raise kept
             if self._session is not None and has_ended(self._session):
                 self._leave_behind(self._session)
             if self._session is None:
@@ -76,12 +99,49 @@ class SparkEngine:
         return session
 
     @contextmanager
-    def _working(self, what: str) -> Iterator[SparkSession]:
-        """The session, for one call; tells an error of the work from the end of the JVM."""
+    def job(self, job_id: str) -> Iterator[None]:
+        """What this thread asks for in the block is the job's: counted and cancelled with it."""
+        with working_for(job_id):
+            try:
+                yield
+            finally:
+                self._cancelled.discard(job_id)
+
+    def cancel(self, job_id: str) -> None:
+        """End the tasks of the job, from any thread. What commits or reads back goes on."""
+        self._cancelled.add(job_id)
+        with self._making:
+            session = self._session
+        if session is not None:
+            with engine_errors(f"Cancelling job {job_id}"):
+                cancel_group(session, job_id)
+
+    @contextmanager
+    def _working(self, what: str, *, to_the_end: bool = False) -> Iterator[SparkSession]:
+        """The session, for one call; tells an error of the work from the end of the JVM.
+
+        What is done `to_the_end` is not cancelled with the job.
+        """
+        if not to_the_end and current_job() in self._cancelled:
+            raise JobCancelled(f"{what} was cancelled.")
         with engine_errors(what):
             session = self.session
-        with _Watch(what, lambda: self._is_lost(session)):
+        with (
+            self._told_if_cancelled(what),
+            _Watch(what, lambda: self._is_lost(session)),
+            spark_work(session, what, is_cancelled_with_job=not to_the_end),
+        ):
             yield session
+
+    @contextmanager
+    def _told_if_cancelled(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except ExecutionError as error:
+            # A conflict or an unknown commit is an answer of the table's, and stays one.
+            if type(error) is ExecutionError and current_job() in self._cancelled:
+                raise JobCancelled(f"{what} was cancelled.") from error
+            raise
 
     def _is_lost(self, session: SparkSession) -> bool:
         with self._making:
@@ -112,7 +172,7 @@ class SparkEngine:
         properties: Mapping[str, str],
     ) -> None:
         handles = [cast(Staged, files.handle) for files in staged]
-        with self._working(f"Committing to table {table}") as session:
+        with self._working(f"Committing to table {table}", to_the_end=True) as session:
             commit_staged(session, table, snapshot_id, handles, properties)
 
     def rewrite(
@@ -143,8 +203,13 @@ class SparkEngine:
         """Write new files inside tasks. Nothing is committed."""
         with self._working(f"Rewriting files of table {table}") as session:
             storage = _storage(session, table)
-            with report_tasks(session, reporter):
-                return run_tasks(session, tasks, wanted, storage)
+            written = session.sparkContext.accumulator(0)
+            total = sum(item.size_bytes for task in tasks for item in task.inputs)
+            with (
+                report_tasks(session, reporter),
+                report_bytes(lambda: written.value, total, reporter),
+            ):
+                return run_tasks(session, tasks, wanted, storage, written)
 
     def replace_files(
         self,
@@ -154,7 +219,7 @@ class SparkEngine:
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
     ) -> None:
-        with self._working(f"Committing to table {table}") as session:
+        with self._working(f"Committing to table {table}", to_the_end=True) as session:
             replace_files(session, table, snapshot_id, removed, added, properties)
 
     def live_rows(
@@ -184,7 +249,7 @@ class SparkEngine:
         with_checksum: bool = False,
     ) -> list[Row]:
         what = f"Counting rows of table {table}"
-        with self._working(what) as session, engine_errors(what):
+        with self._working(what, to_the_end=True) as session, engine_errors(what):
             wanted = session.createDataFrame([(path,) for path in paths], "path string")
             counts = [F.count("*").alias("rows")]
             if with_checksum:
@@ -200,16 +265,16 @@ class SparkEngine:
             )
 
     def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
-        with self._working(f"Deleting files of table {table}") as session:
+        with self._working(f"Deleting files of table {table}", to_the_end=True) as session:
             delete_files(session, table, paths)
 
     def append_log(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
         """For a maintenance log of a format that is not written without an engine."""
-        with self._working("Writing the maintenance log") as session:
+        with self._working("Writing the maintenance log", to_the_end=True) as session:
             return append_log(session, outcomes)
 
     def unreachable(self, table: TableRef, paths: Sequence[str]) -> list[str]:
-        with self._working(f"Reading what table {table} reaches") as session:
+        with self._working(f"Reading what table {table} reaches", to_the_end=True) as session:
             return unreachable(session, table, paths)
 
     def sweep(
@@ -253,6 +318,7 @@ class SparkEngine:
                 return open_files(session, claims, columns, storage)
 
     def stop(self) -> None:
+        self._end_early_start()
         with self._making:
             session, self._session = self._session, None
         if session is None:
@@ -262,12 +328,23 @@ class SparkEngine:
         finally:
             close_gate()
 
+    def _end_early_start(self) -> None:
+        early, self._early = self._early, None
+        if early is not None and early.is_alive():
+            # Nobody needs what is being started, so that nobody waits for it.
+            with given_up():
+                early.join()
+        self._kept = None
+
 
 class BorrowedEngine(SparkEngine):
     """Runs on a session of the caller's, which is never stopped here."""
 
     def __init__(self, session: SparkSession) -> None:
         super().__init__(lambda: session)
+
+    def start_soon(self) -> None:
+        pass
 
     def stop(self) -> None:
         pass

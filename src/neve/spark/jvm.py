@@ -73,6 +73,18 @@ def forget_gateway() -> None:
     SparkContext._jvm = None
 
 
+def forget_start() -> None:
+    """Leave a JVM behind that did not get as far as a session."""
+    context: Any = SparkContext._active_spark_context
+    if context is not None:
+        server = getattr(context, "_accumulatorServer", None)
+        if server is not None:
+            server.shutdown()
+        context._accumulatorServer = context._jsc = None
+    SparkContext._active_spark_context = None
+    forget_gateway()
+
+
 def keep_py4j_quiet() -> None:
     """py4j writes tracebacks of a broken connection to the root logger; the error says it."""
     logging.getLogger().addFilter(_not_of_py4j)

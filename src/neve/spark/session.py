@@ -5,27 +5,31 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
-from neve.spark.conf import EXTENSIONS, catalog_conf, packages
+from neve.spark.class_archive import class_archive
+from neve.spark.class_path import class_path, jar_settings
+from neve.spark.conf import EXTENSIONS, catalog_conf, is_local, packages
 from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
-from neve.spark.java import find_java
-from neve.spark.jvm import forget_gateway, keep_accumulators_quiet, keep_py4j_quiet
+from neve.spark.java import Java, find_java
+from neve.spark.jvm import forget_start, has_ended, keep_accumulators_quiet, keep_py4j_quiet
+from neve.spark.jvm_log import LOG_SETTINGS, JvmLog, Sink
+from neve.spark.launch import Launch, has_jvm, launched, spark_home
 
 #: What every session of ours has, unless the user's configuration says otherwise.
 DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -34,15 +38,16 @@ DEFAULTS = {
     # Maintenance moves files, it does not run queries of strangers: no secrets in its own logs.
     "spark.redaction.regex": "(?i)secret|password|token|credential|access[.-]?key",
 }
-LOG_SETTINGS = """
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{short}
-"""
+#: The last two are what pyspark makes of a JVM that ends under it.
+START_ERRORS = (
+    PySparkException,
+    Py4JError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    AttributeError,
+    TypeError,
+)
 
 
 def build_session(
@@ -53,42 +58,95 @@ def build_session(
     reporter: Callable[[str], None],
     environ: Mapping[str, str] | None = None,
     commit_gate: bool = True,
+    log: Sink | None = None,
 ) -> SparkSession:
-    """A session with every catalog configured and Iceberg's jars in place."""
+    """A session with every catalog configured and Iceberg's jars in place.
+
+    What Spark logs goes to `log`, if that is given, and never to the terminal.
+    """
     environ = os.environ if environ is None else environ
     java = find_java(environ)
     settings = _settings(catalogs, master, conf)
     if commit_gate:
-        is_local = master.startswith("local")
-        settings = through_the_gate(settings, catalogs, is_local=is_local, chosen=conf.keys())
+        settings = through_the_gate(
+            settings, catalogs, is_local=is_local(master), chosen=conf.keys()
+        )
+    jars: list[str] = []
     if "spark.jars" not in settings and "spark.jars.packages" not in settings:
-        settings["spark.jars"] = ",".join(resolve_jars(packages(catalogs), java, environ, reporter))
-    builder = SparkSession.builder.appName("neve").master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    os.environ["JAVA_HOME"] = str(java.home)
-    if master.startswith("local"):
+        jars = resolve_jars(packages(catalogs), java, environ, reporter)
+    settings |= jar_settings(settings, jars, spark_home(), environ, is_new=not has_jvm())
+    if is_local(master):
         # Tasks run on this machine, so they run in this environment.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     keep_py4j_quiet()
-    with _quiet_jvm() as log, _own_interrupts():
-        try:
-            session = builder.getOrCreate()
-        except (PySparkException, Py4JError, OSError, EOFError, RuntimeError) as error:
-            forget_gateway()
-            raise EnvironmentProblem(
-                f"Spark did not start: {str(error).splitlines()[0]}",
-                next_step=f"Run neve doctor. Spark said: {_tail(log)}",
-            ) from error
+    with _own_interrupts():
+        session = _start(java, settings, environ, log)
     keep_accumulators_quiet(getattr(session.sparkContext, "_accumulatorServer", None))
     return session
+
+
+def _start(
+    java: Java, settings: Mapping[str, str], environ: Mapping[str, str], log: Sink | None
+) -> SparkSession:
+    if has_jvm():
+        with _explained(lambda: "nothing more"):
+            return _get_or_create(settings)
+    output = JvmLog(log)
+    classes = class_archive(
+        java, spark_home(), class_path(settings), _java_options(settings, environ), environ
+    )
+    options = [f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", *classes.options]
+    launch = Launch(java, settings, options, output.file, classes.lock)
+    try:
+        with _explained(output.tail), launched(launch) as gateway:
+            SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
+            session = _get_or_create(settings)
+    except EnvironmentProblem:
+        forget_start()
+        output.close()
+        raise
+    finally:
+        if classes.lock is not None:
+            classes.lock.close()
+    output.follow(lambda: has_ended(session))
+    return session
+
+
+@contextmanager
+def _explained(what_spark_said: Callable[[], str]) -> Iterator[None]:
+    try:
+        yield
+    except START_ERRORS as error:
+        said = what_spark_said()
+        raise EnvironmentProblem(
+            f"Spark did not start: {(str(error) or type(error).__name__).splitlines()[0]}",
+            next_step=f"Run neve doctor. Spark said: {said}",
+        ) from error
+
+
+def _get_or_create(settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _java_options(settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """What the user tells the JVM, in whichever way."""
+    keys = (
+        "spark.driver.memory",
+        "spark.driver.extraJavaOptions",
+        "spark.driver.defaultJavaOptions",
+    )
+    names = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "SPARK_DRIVER_MEMORY")
+    return [settings.get(key, "") for key in keys] + [environ.get(name, "") for name in names]
 
 
 def _settings(
     catalogs: Mapping[str, Mapping[str, str]], master: str, conf: Mapping[str, str]
 ) -> dict[str, str]:
-    settings = dict(DEFAULTS)
-    if not master.startswith("local"):
+    settings = {"spark.master": master, "spark.app.name": "neve", **DEFAULTS}
+    if not is_local(master):
         # Executors of a cluster must be able to call back.
         settings.pop("spark.driver.bindAddress")
         settings.pop("spark.driver.host")
@@ -111,40 +169,3 @@ def _own_interrupts() -> Iterator[None]:
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _quiet_jvm() -> Iterator[Path]:
-    """Give the JVM that starts now a log file instead of the user's terminal.
-
-    The JVM inherits file descriptors when it is launched and keeps them, so a short redirection
-    here holds for its whole life.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="neve-spark-"))
-    log = folder / "spark.log"
-    log_settings = folder / "log4j2.properties"
-    log_settings.write_text(LOG_SETTINGS, encoding="utf-8")
-    java_options = os.environ.get("JDK_JAVA_OPTIONS")
-    os.environ["JDK_JAVA_OPTIONS"] = (
-        f"{java_options or ''} -Dlog4j2.configurationFile={log_settings.as_uri()}".strip()
-    )
-    saved = os.dup(1), os.dup(2)
-    with log.open("ab") as sink:
-        os.dup2(sink.fileno(), 1)
-        os.dup2(sink.fileno(), 2)
-    try:
-        yield log
-    finally:
-        os.dup2(saved[0], 1)
-        os.dup2(saved[1], 2)
-        os.close(saved[0])
-        os.close(saved[1])
-        if java_options is None:
-            del os.environ["JDK_JAVA_OPTIONS"]
-        else:
-            os.environ["JDK_JAVA_OPTIONS"] = java_options
-
-
-def _tail(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return " / ".join(line.strip() for line in lines[-3:]) or "nothing"

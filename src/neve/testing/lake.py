@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import cast
 
@@ -100,6 +101,9 @@ class MemoryLake:
     def append(self, *files: DataFileFacts, operation: str = "append", **summary: str) -> None:
         """Commit files as a writer would."""
         self._commit((*self.facts.data_files, *files), files, operation, summary)
+
+    def job(self, job_id: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def warm_up(self) -> bool:
         self.warmed_up += 1

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
-from neve.model.errors import CatalogError, CommitConflict, EngineDied, ExecutionError
+from neve.model.errors import (
+    CatalogError,
+    CommitConflict,
+    EngineDied,
+    EnvironmentProblem,
+    ExecutionError,
+)
 from neve.spark import tables
 from neve.spark.engine import SparkEngine
 
@@ -44,6 +51,18 @@ class Context:
 
     def sc(self):
         return self
+
+    def setJobGroup(self, *_, **__):
+        self.isStopped()
+
+    def addJobTag(self, tag):
+        self.isStopped()
+
+    def removeJobTag(self, tag):
+        self.isStopped()
+
+    def clearJobGroup(self):
+        self.isStopped()
 
     def isStopped(self):
         if self.process.poll() is not None:
@@ -204,3 +223,72 @@ def test_a_session_that_dies_while_it_is_stopped_is_no_error(engine, made):
 
     made[0].stop = stop
     engine.stop()
+
+
+def test_a_session_can_be_started_early(engine, made):
+    engine.start_soon()
+    engine.start_soon()
+    engine._early.join()
+
+    assert use(engine, lambda session: session) is made[0]
+    assert len(made) == 1
+
+
+def test_what_went_wrong_early_is_told_to_the_first_who_asks():
+    starts = []
+
+    def make():
+        starts.append(EnvironmentProblem("Spark did not start: no port"))
+        if len(starts) == 1:
+            raise starts[0]
+        return Session()
+
+    engine = SparkEngine(make)
+    engine.start_soon()
+    engine._early.join()
+
+    with pytest.raises(EnvironmentProblem) as caught:
+        engine.session  # noqa: B018
+    assert caught.value is starts[0]
+
+
+def test_who_asks_while_it_starts_waits_for_it(made, monkeypatch):
+    monkeypatch.setattr(tables, "activate", lambda session: None)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        may_end.wait()
+        made.append(Session())
+        return made[-1]
+
+    engine = SparkEngine(make)
+    engine.start_soon()
+    begun.wait()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: engine.session)
+        may_end.set()
+        assert asked.result() is made[0]
+    assert len(made) == 1
+
+
+def test_an_engine_that_is_stopped_while_it_starts_has_no_session(made, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    @contextmanager
+    def given_up():
+        ended.set()
+        yield
+
+    def make():
+        begun.set()
+        ended.wait()
+        raise EnvironmentProblem("Spark did not start: it was ended")
+
+    monkeypatch.setattr("neve.spark.engine.given_up", given_up)
+    engine = SparkEngine(make)
+    engine.start_soon()
+    begun.wait()
+    engine.stop()
+
+    assert engine._session is engine._kept is None

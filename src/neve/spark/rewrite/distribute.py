@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark import TaskContext
+from pyspark import Accumulator, TaskContext
 from pyspark.sql import SparkSession
 
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult
@@ -19,18 +19,26 @@ def run_tasks(
     tasks: Sequence[RewriteTask],
     wanted: SpliceRequirements,
     storage: Storage,
+    written: Accumulator[int],
 ) -> list[TaskResult]:
-    """Write all files. A retried or speculative attempt writes a name of its own."""
+    """Write all files. A retried or speculative attempt writes a name of its own.
+
+    Tasks add the bytes that they have written as they end.
+    """
     context = session.sparkContext
     with engine_errors("Rewriting file groups"):
         return (
             context.parallelize(tasks, max(1, len(tasks)))
-            .map(partial(_run_attempt, wanted=wanted, storage=storage))
+            .map(partial(_run_attempt, wanted=wanted, storage=storage, written=written))
             .collect()
         )
 
 
-def _run_attempt(task: RewriteTask, wanted: SpliceRequirements, storage: Storage) -> TaskResult:
+def _run_attempt(
+    task: RewriteTask, wanted: SpliceRequirements, storage: Storage, written: Accumulator[int]
+) -> TaskResult:
     context = TaskContext.get()
     attempt = context.attemptNumber() if context is not None else 0
-    return run_task(task, wanted, storage, attempt)
+    result = run_task(task, wanted, storage, attempt)
+    written.add(sum(size for file in result.files for size in file.segments.values()))
+    return result

@@ -22,6 +22,7 @@ from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
 from neve.spark.java_lists import java_string_set, java_strings
+from neve.spark.job_group import for_other_threads
 from neve.spark.once import once_per_session
 from neve.spark.rewrite.count import RowCount
 from neve.spark.tables import iceberg, load_table, set_active
@@ -93,7 +94,8 @@ def stage_files(
         return gone
     task_of = value_in(session, tasks)
     stager = _Stager(session, _clone(session), table, loaded, task_of)
-    with ThreadPoolExecutor(min(MAX_CONCURRENT_GROUPS, len(ready)), "neve-rewrite") as pool:
+    threads, join = min(MAX_CONCURRENT_GROUPS, len(ready)), for_other_threads(session)
+    with ThreadPoolExecutor(threads, "neve-rewrite", initializer=join) as pool:
         return gone + list(pool.map(stager.stage, ready))
 
 
