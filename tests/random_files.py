@@ -52,7 +52,7 @@ class Column:
         return found[child] if child and found is not None else found
 
 
-FLOATS = (-math.inf, -1.5, -0.0, 0.0, 1.0, 2.5, 8.0, math.inf, NAN, NAN)
+FLOATS = (-math.inf, -1.5, -1.0, -0.0, 0.0, 1.0, 2.5, 4.0, 8.0, math.inf, NAN, NAN)
 TEXTS = (
     "",
     "a",
@@ -159,7 +159,7 @@ def draw_rows(
     for column in columns:
         palette = choose.sample(column.values, choose.randint(1, min(3, len(column.values))))
         nulls = choose.choice(([], [], [None], [None, None]))
-        palettes[column.name] = choose.choice(([*palette, *nulls],) * 7 + ([None],))
+        palettes[column.name] = choose.choice(([*palette, *nulls],) * 9 + ([None],))
     rows = []
     for key in keys:
         row: Row = {PARTITION: part, KEY: key, PARENT: {}}
@@ -278,7 +278,7 @@ def of_nan(choose: Choices, column: Column, values: list[Any]) -> Told:
         return inverted(choose, column, values)
     nan = _encoded(column, NAN)
     low, high = choose.choice(((nan, nan), (nan, high), (nan, nan)))
-    return count, nulls, choose.choice((None, nans)), low, high
+    return count, nulls, choose.choice((None, nans, nans)), low, high
 
 
 def inverted(choose: Choices, column: Column, values: list[Any]) -> Told:
@@ -307,17 +307,25 @@ def a_lie(choose: Choices, column: Column, values: list[Any]) -> Told:
 
 HONEST: tuple[Style, ...] = (exact, truncated, wide, padded, half)
 #: Wrong, and to be seen as such from one file alone.
-DOUBTFUL: tuple[Style, ...] = (*HONEST, of_nan, inverted, signed)
-LYING: tuple[Style, ...] = (*DOUBTFUL, a_lie, a_lie)
+DOUBTFUL: tuple[Style, ...] = (of_nan, of_nan, inverted, signed)
+LYING: tuple[Style, ...] = (*DOUBTFUL, a_lie, a_lie, a_lie)
+
+
+def draw_styles(
+    choose: Choices, columns: Sequence[Column], styles: Sequence[Style]
+) -> dict[str, Style]:
+    """How a case's files differ from exact ones, column by column."""
+    return {column.name: choose.choice(styles) for column in columns}
 
 
 def draw_metrics(
-    choose: Choices, columns: Sequence[Column], rows: list[Row], styles: Sequence[Style]
+    choose: Choices, columns: Sequence[Column], rows: list[Row], styles: dict[str, Style]
 ) -> ColumnMetrics:
-    told = {
-        column.field_id: choose.choice(styles)(choose, column, [column.value(row) for row in rows])
-        for column in columns
-    }
+    """Mostly exact: where every file is doubtful, nothing wrong could be made of them."""
+    told: dict[int, Told] = {}
+    for column in columns:
+        style = choose.choice((exact, exact, styles[column.name]))
+        told[column.field_id] = style(choose, column, [column.value(row) for row in rows])
     parts: list[Any] = [
         {key: each[place] for key, each in told.items() if each[place] is not None}
         for place in range(5)

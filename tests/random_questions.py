@@ -185,40 +185,50 @@ Question = Atom | Several | Negation
 
 
 def draw_question(
-    choose: Choices, columns: Sequence[Column], *, depth: int = 2, guarded: bool = False
+    choose: Choices,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    depth: int = 2,
+    guarded: bool = False,
 ) -> Question:
-    shape = choose.choice(("atom", "atom", "AND", "OR", "NOT")) if depth else "atom"
+    shape = choose.choice(("atom",) * 5 + ("AND", "OR", "NOT")) if depth else "atom"
     if shape == "atom":
-        return _draw_atom(choose, choose.choice(columns), guarded)
+        return _draw_atom(choose, choose.choice(columns), rows, guarded)
     if shape == "NOT":
-        return Negation(draw_question(choose, columns, depth=depth - 1, guarded=True))
+        return Negation(draw_question(choose, columns, rows, depth=depth - 1, guarded=True))
     parts = (
-        draw_question(choose, columns, depth=depth - 1, guarded=guarded)
+        draw_question(choose, columns, rows, depth=depth - 1, guarded=guarded)
         for _ in range(choose.randint(2, 3))
     )
     return Several(tuple(parts), shape)
 
 
-def _draw_atom(choose: Choices, column: Column, guarded: bool) -> Atom:
-    numbers = [value for value in column.values if value == value]
-    if isinstance(column.of, types.FloatType):
-        # pyiceberg takes the infinite for what no float can be.
-        numbers = [value for value in numbers if math.isfinite(value)]
-    operators = [*COMPARED, "=", "=", IN, IS_NULL]
+def _draw_atom(choose: Choices, column: Column, rows: Sequence[Row], guarded: bool) -> Atom:
+    operators = [*COMPARED, "=", "=", "<=", ">=", IN, IN, IS_NULL]
     if isinstance(column.of, types.BooleanType):
         operators = ["=", "!=", IS_NULL]
     if isinstance(column.of, types.StringType):
-        operators.append(STARTS_WITH)
+        operators += [STARTS_WITH, STARTS_WITH]
     if column.is_floating:
         operators.append(IS_NAN)
     chosen = choose.choice(operators)
     if chosen in (IS_NULL, IS_NAN):
         return Atom(column, chosen, guarded=guarded)
+    known = [value for value in column.values if _can_be_asked(column, value)]
+    # Mostly what is in some file: bounds that are wrong hide it.
+    there = [value for row in rows if _can_be_asked(column, value := column.value(row))]
+    value = choose.choice(there if there and choose.random() < 0.8 else known)
     if chosen == IN:
-        return Atom(column, chosen, tuple(choose.sample(numbers, 2)), guarded)
+        return Atom(column, chosen, (value, choose.choice(known)), guarded)
     if chosen == STARTS_WITH:
-        prefix = choose.choice(numbers)[: choose.randint(1, 20)] or "a"
-        return Atom(column, chosen, (prefix,), guarded)
+        return Atom(column, chosen, (value[: choose.randint(1, 20)] or "a",), guarded)
     # To Iceberg a null is unequal to everything, which DELETE goes by.
-    guarded = guarded or chosen == "!="
-    return Atom(column, chosen, (choose.choice(numbers),), guarded)
+    return Atom(column, chosen, (value,), guarded or chosen == "!=")
+
+
+def _can_be_asked(column: Column, value: Any) -> bool:
+    if value is None or value != value:
+        return False
+    # pyiceberg takes the infinite for what no float can be.
+    return not isinstance(column.of, types.FloatType) or math.isfinite(value)

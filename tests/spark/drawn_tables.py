@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import And, EqualTo
+from pyiceberg.types import UUIDType
 from tests.random_files import (
     DOUBTFUL,
     DUCKDB,
@@ -24,10 +25,12 @@ from tests.random_files import (
     PYARROW,
     PYICEBERG,
     SPARK,
+    TEXTUAL,
     Column,
     Row,
     draw_metrics,
     draw_rows,
+    draw_styles,
 )
 from tests.random_questions import Question, draw_question
 
@@ -35,9 +38,9 @@ from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.spark.rewrite.commit import _java_files
 from neve.spark.tables import iceberg, spark_name
 
-QUESTIONS = 6
+QUESTIONS = 8
 #: How many questions Spark gets at once, each as a scan of its own.
-TOGETHER = 24
+TOGETHER = 32
 #: What manifests say: the truth; what is wrong and shows it; what is wrong and does not.
 HONESTY = {"honest": HONEST, "doubtful": DOUBTFUL, "lying": LYING}
 
@@ -68,16 +71,26 @@ class Case:
 def draw_case(seed: str, number: int, columns: Sequence[Column], writers: Sequence[str]) -> Case:
     choose = random.Random(f"{seed}:{'-'.join(writers)}:{number}")
     honesty = choose.choice(("honest", "doubtful", "doubtful", "lying"))
+    styles = draw_styles(choose, columns, HONESTY[honesty])
     files = []
     for place in range(choose.randint(2, 4)):
         keys = range(100 * number + 10 * place, 100 * number + 10 * place + choose.randint(1, 5))
         rows, writer = draw_rows(choose, columns, number, keys), choose.choice(writers)
         metrics = None
         if writer in (PYARROW, DUCKDB):
-            metrics = draw_metrics(choose, columns, rows, HONESTY[honesty])
+            metrics = draw_metrics(choose, columns, rows, styles)
         files.append(File(writer, tuple(rows), metrics))
-    questions = tuple(draw_question(choose, columns) for _ in range(QUESTIONS))
+    asked_of = [choose.choice(kind) for kind in _kinds(columns)]
+    rows = [row for file in files for row in file.rows]
+    questions = tuple(draw_question(choose, asked_of, rows) for _ in range(QUESTIONS))
     return Case(number, honesty, tuple(files), questions)
+
+
+def _kinds(columns: Sequence[Column]) -> list[list[Column]]:
+    """Numbers with NaN, values with more than one order, and the others."""
+    floating = [column for column in columns if column.is_floating]
+    ordered = [column for column in columns if isinstance(column.of, (*TEXTUAL, UUIDType))]
+    return [floating, ordered, [c for c in columns if c not in floating and c not in ordered]]
 
 
 @dataclass(frozen=True)
