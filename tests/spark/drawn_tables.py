@@ -38,9 +38,9 @@ from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.spark.rewrite.commit import _java_files
 from neve.spark.tables import iceberg, spark_name
 
-QUESTIONS = 8
+QUESTIONS = 6
 #: How many questions Spark gets at once, each as a scan of its own.
-TOGETHER = 32
+TOGETHER = 30
 #: What manifests say: the truth; what is wrong and shows it; what is wrong and does not.
 HONESTY = {"honest": HONEST, "doubtful": DOUBTFUL, "lying": LYING}
 
