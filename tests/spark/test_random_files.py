@@ -34,7 +34,7 @@ from neve.model.outcome import Status
 from neve.model.policy import Policy
 
 COPY = Policy(min_row_group_bytes=1, min_input_files=2)
-SEED = os.environ.get("FILES_SEED", "71")
+SEED = os.environ.get("FILES_SEED", "364")
 CASES = int(os.environ.get("FILES_CASES", "10"))
 ONLY = os.environ.get("FILES_ONLY")
 

@@ -29,7 +29,7 @@ from neve.model.table import TableRef
 from neve.service.plan_file import plan_document, read_plan_file
 
 SEED = os.environ.get("PLANS_SEED", "42")
-CASES = int(os.environ.get("PLANS_CASES", "12"))
+CASES = int(os.environ.get("PLANS_CASES", "8"))
 COPY = Policy(min_row_group_bytes=1, min_input_files=2)
 Choices = random.Random
 Document = dict[str, Any]
@@ -173,6 +173,11 @@ def is_undone(choose: Choices, plan: Document, world: World) -> None:
     plan["undo_window_seconds"] = choose.choice((-1, 0, 1, 10**9, 10**30))
 
 
+def is_undone_at_once(choose: Choices, plan: Document, world: World) -> None:
+    """Harmless: the window is the configuration's to say."""
+    plan["undo_window_seconds"] = 0
+
+
 def has_other_ids(choose: Choices, plan: Document, world: World) -> None:
     plan[choose.choice(("spec_id", "schema_id"))] = choose.choice((-1, 1, 2, 10**6))
 
@@ -201,6 +206,10 @@ CHANGES: tuple[Callable[[Choices, Document, World], None], ...] = (
     has_other_ids,
     orders,
 )
+
+
+#: The first ones are told what must come of them.
+ALWAYS = {0: (is_undone_at_once,), 1: (names_a_stranger,)}
 
 
 def reseal(plan: Document, path: Path) -> None:
@@ -265,9 +274,9 @@ def test_a_plan_that_was_sealed_again_changes_no_row(lake, tmp_path, version, de
         choose = Choices(f"{SEED}:{version}:{deletes}:{number}")
         plan = plan_document([lake.plan(world.table, policy=COPY)])["plans"][0]
         assert plan["steps"]
-        if choose.random() < 0.25:
+        if number not in ALWAYS and choose.random() < 0.25:
             lake.sql(f"DELETE FROM {world.table} WHERE id % 30 = {number}")
-        changes = choose.sample(CHANGES, choose.choice((1, 1, 2, 3)))
+        changes = ALWAYS.get(number) or choose.sample(CHANGES, choose.choice((1, 1, 2, 3)))
         for change in changes:
             change(choose, plan, world)
         told = f"{SEED} {number}: {', '.join(change.__name__ for change in changes)}"
@@ -282,4 +291,4 @@ def test_a_plan_that_was_sealed_again_changes_no_row(lake, tmp_path, version, de
             lake.fill(world.table, start=2000 + 100 * number, rows=8)
         else:
             assert lake.facts(world.table).refs == refs, told
-    assert {True, False} <= {*ran}
+    assert ran[:2] == [True, False]
