@@ -13,6 +13,7 @@ from neve.model.errors import InputError, PlanFileError
 from neve.model.plan import CompactionPlan
 
 FORMAT_VERSION = "1.1"
+PLAN_AGAIN = "Make a plan with neve plan … --out plan.json."
 
 
 def plan_document(plans: Sequence[CompactionPlan]) -> dict[str, Any]:
@@ -46,7 +47,9 @@ def read_plan_file(path: Path) -> list[CompactionPlan]:
         )
     plans = body.get("plans")
     if not isinstance(plans, list):
-        raise PlanFileError(f"{path} is not a plan of this version of Neve.")
+        raise PlanFileError(
+            f"{path} is not a plan of this version of Neve.", next_step=PLAN_AGAIN
+        )
     return [plan_of_document(plan, str(path)) for plan in plans]
 
 
@@ -55,7 +58,9 @@ def plan_of_document(document: object, source: str = "The request") -> Compactio
     try:
         return from_document(CompactionPlan, document)
     except (ValueError, TypeError, KeyError) as error:
-        raise PlanFileError(f"{source} is not a plan of this version of Neve.") from error
+        raise PlanFileError(
+            f"{source} is not a plan of this version of Neve.", next_step=PLAN_AGAIN
+        ) from error
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -64,13 +69,13 @@ def _read(path: Path) -> dict[str, Any]:
         # JSON can spell characters that no name, path or catalog may hold.
         json.dumps(document, ensure_ascii=False).encode()
     except OSError as error:
-        raise PlanFileError(f"The plan file {path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
         raise PlanFileError(
-            f"{path} is not JSON.", next_step="Make a plan with neve plan … --out plan.json."
+            f"The plan file {path} cannot be read: {error.strerror}.", next_step=PLAN_AGAIN
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise PlanFileError(f"{path} is not JSON.", next_step=PLAN_AGAIN) from error
     if not isinstance(document, dict):
-        raise PlanFileError(f"{path} is not a plan.")
+        raise PlanFileError(f"{path} is not a plan.", next_step=PLAN_AGAIN)
     return document
 
 

@@ -137,8 +137,10 @@ def test_a_plan_of_another_version_is_refused():
 def test_a_file_that_is_no_plan_is_refused(content, message):
     FILE.write_bytes(content)
 
-    with pytest.raises(PlanFileError, match=message):
+    with pytest.raises(PlanFileError, match=message) as refusal:
         read_plan_file(FILE)
+
+    assert refusal.value.next_step
 
 
 @pytest.mark.parametrize("plans", [None, [5], [{"plan_id": "x"}], ["text"]])
@@ -147,16 +149,20 @@ def test_a_sealed_file_of_another_shape_is_refused(plans):
     digest = hashlib.sha256(canonical_text(body).encode()).hexdigest()
     FILE.write_text(json.dumps({**body, "digest": f"sha256:{digest}"}))
 
-    with pytest.raises(PlanFileError, match="is not a plan of this version"):
+    with pytest.raises(PlanFileError, match="is not a plan of this version") as refusal:
         read_plan_file(FILE)
+
+    assert refusal.value.next_step.startswith("Make a plan")
 
 
 @pytest.mark.parametrize(
     ("path", "why"), [("nowhere.json", "No such file or directory"), (".", "Is a directory")]
 )
 def test_a_file_that_cannot_be_read_is_named(path, why):
-    with pytest.raises(PlanFileError, match=f"cannot be read: {why}"):
+    with pytest.raises(PlanFileError, match=f"cannot be read: {why}") as refusal:
         read_plan_file(Path(path))
+
+    assert refusal.value.next_step
 
 
 def test_a_place_that_cannot_be_written_is_named():

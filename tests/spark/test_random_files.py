@@ -1,0 +1,99 @@
+"""Random files and random predicates: no reader finds other rows in the copies.
+
+Every case is a partition of its own, so that one compaction copies all of them. `FILES_SEED` draws
+others, `FILES_CASES` more of them, and `FILES_ONLY` one of them again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import UUIDType
+from pyspark.sql import SparkSession
+from tests.random_files import (
+    DUCKDB,
+    PARTITION,
+    PYARROW,
+    PYICEBERG,
+    SPARK,
+    columns_of,
+    iceberg_schema,
+)
+from tests.spark.drawn_tables import DrawnTable, draw_case
+
+from neve.model.outcome import Status
+from neve.model.policy import Policy
+
+COPY = Policy(min_row_group_bytes=1, min_input_files=2)
+SEED = os.environ.get("FILES_SEED", "364")
+CASES = int(os.environ.get("FILES_CASES", "10"))
+ONLY = os.environ.get("FILES_ONLY")
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Compiling a predicate takes longer than asking it of a few rows."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    yield
+    for key in settings:
+        spark.conf.unset(key)
+
+
+@pytest.fixture
+def catalog(catalogs, lake) -> Iterator[Catalog]:
+    with closing(load_catalog("lake", **catalogs["lake"])) as opened:
+        yield opened
+
+
+def make_table(lake: Any, catalog: Catalog, schema: Schema, folder: Path) -> DrawnTable:
+    table = lake.ref("drawn")
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), PARTITION))
+    made = catalog.create_table((lake.namespace, table.name), schema, partition_spec=spec)
+    assert made.schema() == schema
+    return DrawnTable(lake, table, catalog, schema.as_arrow(), folder)
+
+
+@pytest.mark.parametrize(
+    "writers", [(SPARK, PYICEBERG, PYARROW, PYARROW), (DUCKDB,)], ids=["mixed", "DuckDB"]
+)
+@pytest.mark.usefixtures("interpreted")
+def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, writers):
+    columns = columns_of(writers[0])
+    numbers = [int(ONLY)] if ONLY else range(CASES)
+    cases = [draw_case(SEED, number, columns, writers) for number in numbers]
+    written = make_table(lake, catalog, iceberg_schema(columns), tmp_path)
+    written.fill(cases)
+    before = written.asked(cases)
+
+    outcome = lake.compact(written.table, policy=COPY)
+
+    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, len(cases)), outcome
+    after, dropped = written.asked(cases), written.dropped_whole(cases)
+    asked = [(case, question) for case in cases for question in case.questions]
+    for place, (case, question) in enumerate(asked):
+        truth = case.answer(question)
+        for reader in before:
+            told = f"{reader}, {SEED} {case.number} {case.honesty}: {question.sql(SPARK)}"
+            assert before[reader][place] <= after[reader][place] <= truth, told
+            if case.honesty == "lying" or (reader == SPARK and question.asks_of(UUIDType)):
+                # Iceberg takes the halves of a UUID for signed, also in row groups.
+                continue
+            assert after[reader][place] == truth, told
+            if case.honesty == "honest":
+                assert before[reader][place] == truth, told
+        if case.honesty != "lying" and dropped[place]:
+            assert truth == case.keys, f"{SEED} {case.number}: DELETE {question.sql(SPARK)}"
