@@ -269,7 +269,7 @@ def _between(words: Words, offsets: Offsets) -> Words:
 
 def _bytes(array: Any, salt: _Salt) -> Lanes:
     """Bytes of any length, in words of eight."""
-    starts, lengths, data = _spans(array)
+    starts, lengths, data = byte_spans(array)
     counts = (lengths + 7) >> 3
     offsets = np.concatenate([[0], np.cumsum(counts)])
     places = _places(offsets)
@@ -284,7 +284,7 @@ def _bytes(array: Any, salt: _Salt) -> Lanes:
     return _summed(words, words * ((places << _ONE) * _LENGTH + _ONE), offsets, lengths, salt)
 
 
-def _spans(array: Any) -> tuple[Offsets, Offsets, npt.NDArray[np.uint8]]:
+def byte_spans(array: Any) -> tuple[Offsets, Offsets, npt.NDArray[np.uint8]]:
     """Where each value starts in the bytes, how long it is, and the bytes with some to spare."""
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
         array = array.cast(pa.large_binary())
