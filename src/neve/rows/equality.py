@@ -72,17 +72,12 @@ class EqualityDeletes:
     def may_hold(self, ranges: Mapping[int, ColumnRange], data_sequence_number: int) -> bool:
         """False where a row group cannot hold any deleted key, so that it can be copied."""
         possible = self.sequence_numbers > data_sequence_number
-        for path in _leaves(self.schema.fields):
-            known = ranges.get(path[-1].id)
+        for field in self.schema.fields:
+            known = ranges.get(field.id)
             if known is not None and possible.any():
-                possible &= _possible(self._values(path), path[-1], known)
+                keys = plain_values(self.keys.column(field.name).combine_chunks(), field)
+                possible &= _possible(keys, field, known)
         return bool(possible.any())
-
-    def _values(self, path: Sequence[Field]) -> Any:
-        column = self.keys.column(path[0].name).combine_chunks()
-        for field in path[1:]:
-            column = pc.struct_field(column, [field.name])
-        return plain_values(column, path[-1])
 
     @property
     def _shift(self) -> np.uint64:
@@ -98,9 +93,10 @@ def collect_deletes(
     Only deletes that apply to the partition, or to all of them, may be given.
     """
     chosen = schema.select(field_ids)
-    for path in _leaves(chosen.fields):
-        if path[-1].type.is_nested:
-            raise RowsUnsupported(f"Rows are not deleted by {path[-1].name!r}, which is nested.")
+    for field in chosen.fields:
+        # Spark with Iceberg 1.12 takes other rows than the keys name where they lie in structs.
+        if field.type.is_nested:
+            raise RowsUnsupported(f"Rows are not deleted by {field.name!r}, which is nested.")
     names = [field.name for field in chosen.fields]
     found = _empty(chosen)
     waiting: list[tuple[Any, int]] = []
@@ -150,14 +146,6 @@ def _filter(high: Words) -> npt.NDArray[np.bool_]:
     known = np.zeros(2**bits, dtype=np.bool_)
     known[high >> np.uint64(64 - bits)] = True
     return known
-
-
-def _leaves(fields: Sequence[Field], above: tuple[Field, ...] = ()) -> list[tuple[Field, ...]]:
-    found: list[tuple[Field, ...]] = []
-    for field in fields:
-        path = (*above, field)
-        found += _leaves(field.type.children, path) if field.type.name == "struct" else [path]
-    return found
 
 
 def _possible(keys: Any, field: Field, known: ColumnRange) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,6 @@
 """Column statistics from values, as Iceberg's writers put them into manifests.
 
-Nulls are counted where a struct above is null, too. Iceberg does so for every type but float and
-double, whose writers miss those: a reader who looks for nulls would then skip the file.
+A field of a struct that is null counts as null, too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from neve.model.errors import RowsUnsupported
 from neve.rows.arrow import arrow_type, stored
-from neve.rows.schema import LIST, MAP, STRUCT, Field, Schema
+from neve.rows.schema import Field, Schema
 
 
 def same_rows(left: Any, right: Any, schema: Schema) -> npt.NDArray[np.bool_]:
@@ -39,20 +39,11 @@ def plain_values(array: Any, field: Field) -> Any:
 
 
 def _same(left: Any, right: Any, field: Field) -> npt.NDArray[np.bool_]:
-    nulls = [_numpy(array.is_null()) for array in (left, right)]
-    both, neither = nulls[0] & nulls[1], ~(nulls[0] | nulls[1])
-    if field.type.name in (LIST, MAP):
-        raise RowsUnsupported(f"Lists and maps, as in {field.name!r}, are not compared.")
-    if field.type.name == STRUCT:
-        inside = np.ones(len(left), dtype=np.bool_)
-        for child in stored(field.type.children):
-            at = [array.type.get_field_index(child.name) for array in (left, right)]
-            inside &= _same(left.field(at[0]), right.field(at[1]), child)
-    else:
-        values = [_comparable(plain_values(array, field)) for array in (left, right)]
-        inside = _numpy(pc.equal(*values).fill_null(False))
-    same: npt.NDArray[np.bool_] = both | (neither & inside)
-    return same
+    if field.type.is_nested:
+        raise RowsUnsupported(f"Nested values, as in {field.name!r}, are not compared.")
+    values = [_comparable(plain_values(array, field)) for array in (left, right)]
+    equal = _numpy(pc.equal(*values).fill_null(False))
+    return equal | (_numpy(left.is_null()) & _numpy(right.is_null()))
 
 
 def _comparable(array: Any) -> Any:
