@@ -36,7 +36,7 @@ def read_position_deletes(
     wanted = pa.array(sorted(paths), pa.string())
     found: dict[str, list[Positions]] = {path: [] for path in paths}
     for batch in file.iter_batches(_BATCH_ROWS, columns=[path_column, pos_column]):
-        _collect(batch, wanted, found)
+        _collect(batch.column(path_column), batch.column(pos_column), wanted, found)
     return {path: merged(parts) for path, parts in found.items()}
 
 
@@ -50,8 +50,7 @@ def _columns(schema: Any) -> tuple[str, str]:
     return path.name, pos.name
 
 
-def _collect(batch: Any, wanted: Any, found: dict[str, list[Positions]]) -> None:
-    paths, positions = batch.column(0), batch.column(1)
+def _collect(paths: Any, positions: Any, wanted: Any, found: dict[str, list[Positions]]) -> None:
     if paths.null_count or positions.null_count:
         raise RowsCorrupt("A position-delete file has nulls.")
     index = pc.index_in(paths.cast(pa.string()), wanted)

@@ -70,7 +70,9 @@ def hash_rows(table: Any, schema: Schema) -> Lanes:
         for chunk in table.column(field.name).chunks:
             _add_chunk(chunk, field, first[start:], second[start:])
             start += len(chunk)
-    return _mixed(first, second)
+    for start in range(0, rows, BLOCK_ROWS):
+        _mixed(first[start : start + BLOCK_ROWS], second[start : start + BLOCK_ROWS])
+    return first, second
 
 
 def _add_chunk(chunk: Any, field: Field, first: Words, second: Words) -> None:

@@ -49,6 +49,15 @@ def test_columns_are_found_by_id():
     assert list(found["a"]) == [1]
 
 
+def test_columns_may_come_in_any_order():
+    target = io.BytesIO()
+    pq.write_table(pa.table({"pos": [4, 2], "row": [0, 0], "file_path": ["a", "a"]}), target)
+
+    found = read_position_deletes(io.BytesIO(target.getvalue()), "parquet", ["a"])
+
+    assert list(found["a"]) == [2, 4]
+
+
 @pytest.mark.parametrize("rows", [[("a", None)], [(None, 1)], [("a", -1)]])
 def test_what_is_no_position_is_corrupt(rows: Any):
     with pytest.raises(RowsCorrupt):
