@@ -22,9 +22,12 @@ NeveError
 │   ├── EngineDied             the engine's process ended; the table tells how far it came
 │   ├── RefLost                a branch or tag may have gone with a snapshot that was removed
 │   └── ProofFailed            what was written is not what was there
-└── ParquetError               a Parquet file cannot be worked on
-    ├── ParquetCorrupt         its bytes contradict the format
-    └── ParquetUnsupported     it is sound, but not something that is spliced
+├── ParquetError               a Parquet file cannot be worked on
+│   ├── ParquetCorrupt         its bytes contradict the format
+│   └── ParquetUnsupported     it is sound, but not something that is spliced
+└── RowsError                  rows cannot be rewritten value by value
+    ├── RowsCorrupt            what was read contradicts itself or its format
+    └── RowsUnsupported        it is sound, but left to Iceberg's own rewrite
 
 Catch NeveError at an edge (command line, API); catch a leaf where there is something better to do.
 A message is one sentence about what is wrong; `next_step` is one about what to do.
@@ -142,3 +145,15 @@ class ParquetCorrupt(ParquetError):
 
 class ParquetUnsupported(ParquetError):
     """The file is sound, but row groups of its kind are not spliced."""
+
+
+class RowsError(NeveError):
+    """Rows cannot be rewritten value by value."""
+
+
+class RowsCorrupt(RowsError):
+    """What was read contradicts itself or its format."""
+
+
+class RowsUnsupported(RowsError):
+    """The rows are sound, but are left to Iceberg's own rewrite."""
