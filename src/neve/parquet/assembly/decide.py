@@ -181,11 +181,10 @@ def _why_not_joined(
     losing = sum(
         part.rows
         for part, keep in zip(parts, kept, strict=True)
-        if not keep and _had_dictionary(part, column)
+        if not keep and _gains_by_dictionary(part, column)
     )
     if not joined:
-        had = any(_had_dictionary(part, column) for part in parts)
-        return "its dictionaries differ" if had else "no source has pages to join"
+        return "no two sources share a dictionary or have pages without one"
     if losing > rows * limits.max_plain_share:
         return "its dictionaries differ"
     taken = [chunk for part in joined if (chunk := part.chunks[column.index]) is not None]
@@ -195,17 +194,17 @@ def _why_not_joined(
     return None
 
 
-def _had_dictionary(part: Part, column: Column) -> bool:
+def _gains_by_dictionary(part: Part, column: Column) -> bool:
     chunk = part.chunks[column.index]
-    return chunk is not None and chunk.has_dictionary
+    return chunk is not None and chunk.dictionary_pays
 
 
 def _prefers_dictionary(parts: Sequence[Part], column: Column) -> bool:
-    """Whether most rows had a dictionary; a column that is new mostly has one value."""
+    """Whether most rows gain by a dictionary; a column that is new mostly has one value."""
     wanting = sum(
         part.rows
         for part in parts
-        if part.chunks[column.index] is None or _had_dictionary(part, column)
+        if part.chunks[column.index] is None or _gains_by_dictionary(part, column)
     )
     return 2 * wanting >= sum(part.rows for part in parts)
 

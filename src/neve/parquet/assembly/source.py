@@ -44,8 +44,9 @@ class SourceChunk:
     #: Where the first data page is, and the dictionary if the footer says so.
     data_offset: int
     dictionary_offset: int | None
-    #: Data pages, where the footer tells.
+    #: Data pages, where the footer tells, and whether some of them do without the dictionary.
     data_pages: int | None
+    fell_back: bool
     #: Where ColumnChunk and its statistics lie in the encoded footer; no statistics are at 0.
     footer_at: int
     statistics_at: int
@@ -56,6 +57,14 @@ class SourceChunk:
     def length(self) -> int:
         """Bytes of pages."""
         return self.end - self.start
+
+    @property
+    def dictionary_pays(self) -> bool:
+        """Whether the chunk is smaller for its dictionary: most values come more than once."""
+        if not self.has_dictionary or self.fell_back:
+            return False
+        dictionary_bytes = self.data_offset - (self.dictionary_offset or self.data_offset)
+        return 2 * dictionary_bytes <= self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,7 @@ def _describe(chunk: ColumnChunk, limit: int) -> SourceChunk:
     encodings = _encodings(meta.raw(Meta.ENCODINGS) or b"\0")
     dictionary_offset = meta.integer(Meta.DICTIONARY_PAGE_OFFSET) or None
     statistics = meta.fields.get(Meta.STATISTICS)
+    pages = _data_pages(meta.raw(Meta.ENCODING_STATS) or b"")
     return SourceChunk(
         start=chunk.start,
         end=chunk.end,
@@ -159,7 +169,8 @@ def _describe(chunk: ColumnChunk, limit: int) -> SourceChunk:
         or not DICTIONARY_ENCODINGS.isdisjoint(encodings),
         data_offset=meta.needed_integer(Meta.DATA_PAGE_OFFSET),
         dictionary_offset=dictionary_offset,
-        data_pages=_data_pages(meta.raw(Meta.ENCODING_STATS) or b""),
+        data_pages=sum(pages) or None,
+        fell_back=bool(pages[0] and pages[1]),
         footer_at=chunk.opened.start,
         statistics_at=statistics[2] if statistics else 0,
         offset_index=_span(
@@ -187,13 +198,18 @@ def _encodings(raw: bytes) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _data_pages(raw: bytes) -> int | None:
-    """The number of data pages that a list of page encodings adds up to."""
-    count = 0
+def _data_pages(raw: bytes) -> tuple[int, int]:
+    """How many data pages use a dictionary, and how many do not."""
+    with_dictionary = without = 0
     for entry in spans.open_list(raw, 0) if raw else ():
-        if entry.needed_integer(1) in _DATA_PAGES:
-            count += max(0, entry.needed_integer(3))
-    return count or None
+        if entry.needed_integer(1) not in _DATA_PAGES:
+            continue
+        count = max(0, entry.needed_integer(3))
+        if entry.needed_integer(2) in DICTIONARY_ENCODINGS:
+            with_dictionary += count
+        else:
+            without += count
+    return with_dictionary, without
 
 
 def is_known_encoding(encoding: int) -> bool:
