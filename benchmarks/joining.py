@@ -35,7 +35,6 @@ SIZES = {
     "low": {"85 KB": 6_000, "660 KB": 50_000, "1 MB": 80_000, "5 MB": 400_000},
 }
 #: Pages of a chunk from tiny to large, to see where joining stops paying.
-DIFFERENT = 8
 ROW_GROUP_BYTES = 128 * 1024 * 1024
 PAGE_ROWS = (50, 100, 200, 400, 1_000, 4_000)
 
@@ -82,25 +81,28 @@ class Spark:
         self.session = (
             builder.config("spark.sql.parquet.fieldId.write.enabled", "true")
             .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+            .config("spark.sql.files.openCostInBytes", str(1 << 30))
             .config("spark.driver.memory", "1g")
             .getOrCreate()
         )
 
     def write(self, folder: Path, tables: list[pa.Table], **_options: Any) -> None:
-        staged = folder.with_name(f"{folder.name}-arrow")
+        """One job; every staged file is a partition, and every partition becomes a file."""
+        from pyspark.sql.functions import col
+
+        staged, written = (folder.with_name(f"{folder.name}-{part}") for part in ("in", "out"))
         staged.mkdir()
         by_pyarrow(staged, tables)
-        for number in range(len(tables)):
-            frame = self.session.read.parquet(str(staged / f"{number:05}.parquet"))
-            schema = frame.schema
-            for ordinal, field in enumerate(schema.fields):
-                field.metadata = {"parquet.field.id": ordinal + 1}
-            target = folder / f"one-{number}"
-            frame = self.session.createDataFrame(frame.rdd, schema)
-            frame.coalesce(1).write.option("compression", "zstd").parquet(str(target))
-            next(target.glob("part-*.parquet")).rename(folder / f"{number:05}.parquet")
-            shutil.rmtree(target)
+        frame = self.session.read.parquet(str(staged))
+        numbered = [
+            col(name).alias(name, metadata={"parquet.field.id": ordinal + 1})
+            for ordinal, name in enumerate(frame.columns)
+        ]
+        frame.select(*numbered).write.option("compression", "zstd").parquet(str(written))
+        for number, path in enumerate(sorted(written.glob("part-*.parquet"))):
+            path.rename(folder / f"{number:05}.parquet")
         shutil.rmtree(staged)
+        shutil.rmtree(written)
 
 
 Writer = Callable[..., None]
@@ -109,18 +111,13 @@ Writer = Callable[..., None]
 def make_files(
     folder: Path, write: Writer, rows: int, entropy: str, total_bytes: int, **options: Any
 ) -> list[Path]:
-    """Files of some different contents, each several times, up to the size that is asked for."""
+    """Files of so many rows, all different, until they have about the size that is asked for."""
     folder.mkdir()
-    tables = [make_table(rows, number * rows, entropy) for number in range(DIFFERENT)]
-    write(folder, tables, **options)
-    originals = sorted(folder.glob("*.parquet"))
-    count = max(DIFFERENT, total_bytes * DIFFERENT // sum(p.stat().st_size for p in originals))
-    paths = list(originals)
-    for number in range(DIFFERENT, count):
-        path = folder / f"{number:05}.parquet"
-        path.hardlink_to(originals[number % DIFFERENT])
-        paths.append(path)
-    return paths
+    trial = pa.BufferOutputStream()
+    pq.write_table(make_table(rows, 0, entropy), trial, compression="zstd", use_dictionary=False)
+    count = max(4, total_bytes // trial.tell())
+    write(folder, [make_table(rows, number * rows, entropy) for number in range(count)], **options)
+    return sorted(folder.glob("*.parquet"))
 
 
 def assemble(paths: list[Path], target: Path, limits: AssemblyLimits) -> dict[Kind, int]:

@@ -136,10 +136,12 @@ def test_files_by_duckdb(tmp_path, parquet_version) -> None:
     with duckdb.connect() as engine:
         for part in range(3):
             engine.execute(
-                f"COPY (SELECT i + {part * 5000} AS id, hash(i)::VARCHAR AS name, [i, NULL] AS many,"
+                f"COPY (SELECT i + {part * 5000} AS id, hash(i)::VARCHAR AS name,"
+                " [i, NULL] AS many,"
                 f" {{'x': i, 'y': CASE WHEN i % 3 = 0 THEN NULL ELSE 's' || i END}} AS inner_"
                 f" FROM range(5000) t(i)) TO '{tmp_path}/f{part}.parquet'"
-                f" (PARQUET_VERSION {parquet_version}, ROW_GROUP_SIZE 2048, DICTIONARY_SIZE_LIMIT 1,"
+                f" (PARQUET_VERSION {parquet_version}, ROW_GROUP_SIZE 2048,"
+                " DICTIONARY_SIZE_LIMIT 1,"
                 " FIELD_IDS {id: 1, name: 2, many: {__duckdb_field_id: 3, element: 4},"
                 " inner_: {__duckdb_field_id: 5, x: 6, y: 7}})"
             )
