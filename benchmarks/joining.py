@@ -197,12 +197,20 @@ def main() -> None:
     parser.add_argument("--no-spark", action="store_true")
     arguments = parser.parse_args()
     total = arguments.megabytes * 1_000_000
-    writers: dict[str, Writer] = {"pyarrow": by_pyarrow}
-    if not arguments.no_spark:
-        writers["Spark"] = Spark().write
+    writers: dict[str, Writer] = {} if arguments.no_spark else {"Spark": Spark().write}
+    writers["pyarrow"] = by_pyarrow
     folder = Path(tempfile.mkdtemp(prefix="neve-bench-"))
     rows: list[dict[str, Any]] = []
     try:
+        for page_rows in PAGE_ROWS:
+            inside = folder / f"pages-{page_rows}"
+            options = {"use_dictionary": False, "max_rows_per_page": page_rows}
+            paths = make_files(inside, by_pyarrow, 14_000, "high", total, **options)
+            found = compare(inside, paths, AssemblyLimits(min_page_bytes=1))
+            name = f"{page_rows} rows"
+            print(name, found, file=sys.stderr)
+            rows.append({"writer": "pages of", "entropy": "high", "file": name, **found})
+            shutil.rmtree(inside)
         for writer, write in writers.items():
             for entropy, sizes in SIZES.items():
                 for name, count in sizes.items():
@@ -214,14 +222,6 @@ def main() -> None:
                     print(writer, entropy, name, found, file=sys.stderr)
                     rows.append({"writer": writer, "entropy": entropy, "file": name, **found})
                     shutil.rmtree(inside)
-        for page_rows in PAGE_ROWS:
-            inside = folder / f"pages-{page_rows}"
-            options = {"use_dictionary": False, "max_rows_per_page": page_rows}
-            paths = make_files(inside, by_pyarrow, 14_000, "high", total, **options)
-            found = compare(inside, paths, AssemblyLimits(min_page_bytes=1))
-            name = f"{page_rows} rows"
-            rows.append({"writer": "pages of", "entropy": "high", "file": name, **found})
-            shutil.rmtree(inside)
     finally:
         shutil.rmtree(folder)
     lines = [

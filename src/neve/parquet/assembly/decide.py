@@ -188,7 +188,8 @@ def _why_not_joined(
     if losing > rows * limits.max_plain_share:
         return "its dictionaries differ"
     taken = [chunk for part in joined if (chunk := part.chunks[column.index]) is not None]
-    pages = sum(chunk.data_pages or 1 for chunk in taken)
+    # What is encoded between joined pages becomes a page, too.
+    pages = sum(chunk.data_pages or 1 for chunk in taken) + len(_runs(kept))
     if sum(chunk.length for chunk in taken) < pages * limits.min_page_bytes:
         return f"its pages are smaller than {limits.min_page_bytes} bytes"
     return None

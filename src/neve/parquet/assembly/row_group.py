@@ -16,7 +16,6 @@ from neve.parquet.assembly.fetch import Fetched
 from neve.parquet.assembly.pieces import Piece
 from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup
 from neve.parquet.assembly.provide import ColumnProvider, SourceRows
-from neve.parquet.assembly.source import SourceChunk
 from neve.parquet.assembly.statistics import Trust
 from neve.parquet.assembly.tables import GroupValues, leaves_of
 from neve.parquet.readers import Reader
@@ -65,6 +64,12 @@ class _Build:
         self._plan, self._group, self._sources = plan, group, sources
         self._provider, self._options = provider, options
         self._files: dict[int, Any] = {}
+        parts_of = {
+            runs: frozenset(number for run in runs for number in range(*run))
+            for runs in {planned.encoded for planned in group.chunks}
+        }
+        #: For every leaf the parts that are encoded.
+        self._encoded_parts = [parts_of[planned.encoded] for planned in group.chunks]
         self._fetched = [
             Fetched(sources.reader(part.source), self._ranges(number))
             for number, part in enumerate(group.parts)
@@ -84,7 +89,9 @@ class _Build:
                         pieces.append((Kind.ENCODED, piece))
                     number = ends[number]
                 else:
-                    pieces.append((planned.kind, self._piece(number, leaf)))
+                    is_streamed = planned.kind is Kind.COPIED
+                    piece = self._piece(number, leaf, is_streamed=is_streamed)
+                    pieces.append((planned.kind, piece))
                     number += 1
             leaves.append(pieces)
         return GroupPieces(leaves, rows)
@@ -128,35 +135,36 @@ class _Build:
         part = self._group.parts[number]
         if part.changed:
             return
+        columns = self._plan.wanted.columns
         gathered = {
             column.top
-            for column, planned in zip(self._plan.wanted.columns, self._group.chunks, strict=True)
-            if any(start <= number < end for start, end in planned.encoded)
+            for column in columns
+            if number in self._encoded_parts[column.index]
             and number not in self._group.provided[column.top]
         }
-        for column, planned in zip(self._plan.wanted.columns, self._group.chunks, strict=True):
+        for column in columns:
             chunk = part.chunks[column.index]
             if chunk is None:
                 continue
-            is_encoded = any(start <= number < end for start, end in planned.encoded)
-            if column.top in gathered or (not is_encoded and planned.kind is Kind.JOINED):
+            is_encoded = number in self._encoded_parts[column.index]
+            is_joined = self._group.chunks[column.index].kind is Kind.JOINED
+            if column.top in gathered or (is_joined and not is_encoded):
                 yield chunk.start, chunk.end
             if not is_encoded:
                 for span in (chunk.column_index, chunk.offset_index):
                     if span is not None:
                         yield span.offset, span.offset + span.length
 
-    def _piece(self, number: int, leaf: int) -> Piece:
+    def _piece(self, number: int, leaf: int, *, is_streamed: bool = False) -> Piece:
         part = self._group.parts[number]
         source = self._plan.inputs[part.source]
         chunk = part.chunks[leaf]
         assert chunk is not None
-        data, at = self._pages(number, leaf, chunk)
         fetched = self._fetched[number]
+        data, at = (None, 0) if is_streamed else fetched.find(chunk.start)
+        is_encoded = number in self._encoded_parts[leaf]
         column_index, offset_index = (
-            None
-            if span is None or self._is_encoded(number, leaf)
-            else fetched.cut(span.offset, span.length)
+            None if span is None or is_encoded else fetched.cut(span.offset, span.length)
             for span in (chunk.column_index, chunk.offset_index)
         )
         return Piece(
@@ -169,14 +177,6 @@ class _Build:
             column_index=column_index,
             offset_index=offset_index,
         )
-
-    def _is_encoded(self, number: int, leaf: int) -> bool:
-        return any(start <= number < end for start, end in self._group.chunks[leaf].encoded)
-
-    def _pages(self, number: int, leaf: int, chunk: SourceChunk) -> tuple[bytes | None, int]:
-        if self._group.chunks[leaf].kind is Kind.COPIED:
-            return None, 0
-        return self._fetched[number].find(chunk.start)
 
     def _source_rows(self, number: int) -> SourceRows:
         part = self._group.parts[number]

@@ -207,3 +207,14 @@ def test_tiny_pages_are_encoded_and_large_enough_ones_joined() -> None:
 def test_bloom_filters_that_are_wanted_are_a_refusal() -> None:
     with pytest.raises(ParquetUnsupported, match="bloom"):
         assemble_files([old_file(0)], OLD, AssemblyLimits(needs_bloom_filters=True))
+
+
+def test_one_leaf_of_a_struct_is_copied_and_the_other_encoded_where_one_codec_is_wanted() -> None:
+    schema = number(pa.schema([pa.field("s", pa.struct([("x", pa.int64()), ("y", pa.string())]))]))
+    table = pa.table([[{"x": 1, "y": "a"}, None, {"x": None, "y": "b"}]], schema=schema)
+    data = write_file(table, compression={"s.x": "zstd", "s.y": "snappy"})
+
+    assembled = assemble_files([data], schema, AssemblyLimits(only_codec="zstd"))
+
+    assert assembled.kinds() == {"s.x": "copied", "s.y": "encoded"}
+    assert assembled.table.equals(table)
