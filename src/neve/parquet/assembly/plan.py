@@ -12,7 +12,7 @@ from neve.parquet.plan import SourceFile
 
 #: Below this many bytes a page of a joined chunk costs its readers more than joining saves;
 #: see docs/decisions/0020-assembled-row-groups.md for the measurement.
-MIN_PAGE_BYTES: Final = 4 * 1024
+MIN_PAGE_BYTES: Final = 8 * 1024
 
 
 class Kind(Enum):
