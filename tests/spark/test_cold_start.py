@@ -26,7 +26,8 @@ from neve.spark.engine import SparkEngine
 told = []
 conf = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": sys.argv[1]}
 engine = SparkEngine(lambda: build_session(
-    {}, master="local[1]", conf=conf, reporter=told.append, log=lambda line: told.append(line.message)))
+    {}, master="local[1]", conf=conf, reporter=told.append,
+    log=lambda line: told.append(line.message)))
 jvm = engine.session._jvm
 rows = engine.session.range(3).count()
 logger = jvm.org.apache.logging.log4j.LogManager.getLogger("neve.test")

@@ -31,9 +31,9 @@ from tests.random_files import (
 from tests.spark.drawn_tables import DrawnTable, draw_case
 
 from neve.model.outcome import Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 
-COPY = Policy(min_row_group_bytes=1, min_input_files=2)
+COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
 SEED = os.environ.get("FILES_SEED", "364")
 CASES = int(os.environ.get("FILES_CASES", "10"))
 ONLY = os.environ.get("FILES_ONLY")

@@ -20,23 +20,23 @@ from typing import Any
 import duckdb
 import pytest
 
-from neve.cli.change import _apply_one
 from neve.documents import canonical_text
 from neve.model.errors import NeveError
 from neve.model.outcome import Outcome, Status
-from neve.model.policy import Policy
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
+from neve.neve import Neve
 from neve.service.plan_file import plan_document, read_plan_file
 
 SEED = os.environ.get("PLANS_SEED", "42")
 CASES = int(os.environ.get("PLANS_CASES", "8"))
-COPY = Policy(min_row_group_bytes=1, min_input_files=2)
+COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
 Choices = random.Random
 Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class World:
+class Services:
     """A table to compact, and what a plan of it might be made to name."""
 
     lake: Any
@@ -50,7 +50,7 @@ def local(path: str) -> Path:
     return Path(path.removeprefix("file://").removeprefix("file:"))
 
 
-def make_world(lake: Any, folder: Path, version: int, *, deletes: bool) -> World:
+def make_world(lake: Any, folder: Path, version: int, *, deletes: bool) -> Services:
     modes = {"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
     table = lake.create(by="kind", version=version, properties=modes)
     other = lake.create(by="kind", version=version, name="other")
@@ -64,7 +64,7 @@ def make_world(lake: Any, folder: Path, version: int, *, deletes: bool) -> World
     outside = folder / "outside.parquet"
     shutil.copy(local(sorted(lake.paths(table))[0]), outside)
     strangers = (sorted(lake.paths(other))[0], f"file:{outside}", replaced, "file:/nowhere")
-    return World(lake, table, other, strangers)
+    return Services(lake, table, other, strangers)
 
 
 def every_group(plan: Document) -> list[Document]:
@@ -83,7 +83,7 @@ def a_file(choose: Choices, plan: Document) -> Document:
     return choose.choice(a_group(choose, plan)["files"] or [{}])
 
 
-def routes(choose: Choices, plan: Document, world: World) -> None:
+def routes(choose: Choices, plan: Document, services: Services) -> None:
     engine = choose.choice(("copy", "copy", "remote_copy", "spark", "auto"))
     for step in plan["steps"]:
         step["engine"] = engine
@@ -91,11 +91,11 @@ def routes(choose: Choices, plan: Document, world: World) -> None:
             group.update(engine=engine, delete_files=0)
 
 
-def names_a_stranger(choose: Choices, plan: Document, world: World) -> None:
-    a_file(choose, plan)["path"] = choose.choice(world.strangers)
+def names_a_stranger(choose: Choices, plan: Document, services: Services) -> None:
+    a_file(choose, plan)["path"] = choose.choice(services.strangers)
 
 
-def spells_a_path_otherwise(choose: Choices, plan: Document, world: World) -> None:
+def spells_a_path_otherwise(choose: Choices, plan: Document, services: Services) -> None:
     file = a_file(choose, plan)
     path = file.get("path", "")
     folder, _, name = path.rpartition("/")
@@ -103,12 +103,12 @@ def spells_a_path_otherwise(choose: Choices, plan: Document, world: World) -> No
     file["path"] = choose.choice((*parts, path.replace("file:/", "file:///"), path.upper()))
 
 
-def lies_about_a_file(choose: Choices, plan: Document, world: World) -> None:
+def lies_about_a_file(choose: Choices, plan: Document, services: Services) -> None:
     file, key = a_file(choose, plan), choose.choice(("size_bytes", "record_count"))
     file[key] = choose.choice((0, -1, 1, file.get(key, 0) + 1, 2**62))
 
 
-def moves_files(choose: Choices, plan: Document, world: World) -> None:
+def moves_files(choose: Choices, plan: Document, services: Services) -> None:
     one, two = a_group(choose, plan)["files"], a_group(choose, plan)["files"]
     if one:
         file = choose.choice(one)
@@ -119,43 +119,43 @@ def moves_files(choose: Choices, plan: Document, world: World) -> None:
             two.append(file)
 
 
-def repeats_a_group(choose: Choices, plan: Document, world: World) -> None:
+def repeats_a_group(choose: Choices, plan: Document, services: Services) -> None:
     step, group = a_step(choose, plan), copy.deepcopy(a_group(choose, plan))
     group["group_id"] = choose.choice((group.get("group_id", 0), 77, -1))
     step.setdefault("groups", []).append(group)
 
 
-def speaks_of_another_partition(choose: Choices, plan: Document, world: World) -> None:
+def speaks_of_another_partition(choose: Choices, plan: Document, services: Services) -> None:
     group = a_group(choose, plan)
     for value in group.get("partition_values", ()):
         value["value"] = choose.choice(("k0", "k1", "k9", None))
     group.update(partition="kind=k9", spec_id=choose.choice((0, 0, 1, -1)))
 
 
-def filters(choose: Choices, plan: Document, world: World) -> None:
+def filters(choose: Choices, plan: Document, services: Services) -> None:
     texts = ("true", "false", "not JSON", "", '{"type": "eq", "term": "kind", "value": "k9"}')
     a_step(choose, plan)["filter"] = choose.choice(texts)
 
 
-def asks_where(choose: Choices, plan: Document, world: World) -> None:
+def asks_where(choose: Choices, plan: Document, services: Services) -> None:
     texts = ("kind = 'k1'", "id > 5", "id; DROP TABLE x", "nothing = 1", "")
     plan["where"] = choose.choice(texts)
 
 
-def says_when(choose: Choices, plan: Document, world: World) -> None:
-    snapshots = [snapshot.snapshot_id for snapshot in world.lake.facts(world.table).snapshots]
+def says_when(choose: Choices, plan: Document, services: Services) -> None:
+    snapshots = [snapshot.snapshot_id for snapshot in services.lake.facts(services.table).snapshots]
     plan["snapshot_id"] = choose.choice((*snapshots, None, 0, -1, 2**62))
     plan["sequence_number"] = choose.choice((plan.get("sequence_number", 0), 0, -1, 2**62))
 
 
-def is_of_another_table(choose: Choices, plan: Document, world: World) -> None:
-    other = world.lake.plan(world.other, policy=COPY)
+def is_of_another_table(choose: Choices, plan: Document, services: Services) -> None:
+    other = services.lake.plan(services.other, policy=COPY)
     changed = {"table": plan_document([other])["plans"][0]["table"], "table_uuid": other.table_uuid}
     for key in choose.choice((("table",), ("table_uuid",), ("table", "table_uuid"))):
         plan[key] = changed[key]
 
 
-def sizes(choose: Choices, plan: Document, world: World) -> None:
+def sizes(choose: Choices, plan: Document, services: Services) -> None:
     step = a_step(choose, plan)
     value = choose.choice((-1, 0, 1, 100, 2**40, 2**62))
     places = ((step, "target_file_size_bytes"), (step, "min_file_size_bytes"))
@@ -165,30 +165,30 @@ def sizes(choose: Choices, plan: Document, world: World) -> None:
     where[key] = value
 
 
-def counts_outputs(choose: Choices, plan: Document, world: World) -> None:
+def counts_outputs(choose: Choices, plan: Document, services: Services) -> None:
     a_group(choose, plan)["expected_output_files"] = choose.choice((0, 1, 2, 50, 10**6))
 
 
-def is_undone(choose: Choices, plan: Document, world: World) -> None:
+def is_undone(choose: Choices, plan: Document, services: Services) -> None:
     plan["undo_window_seconds"] = choose.choice((-1, 0, 1, 10**9, 10**30))
 
 
-def is_undone_at_once(choose: Choices, plan: Document, world: World) -> None:
+def is_undone_at_once(choose: Choices, plan: Document, services: Services) -> None:
     """Harmless: the window is the configuration's to say."""
     plan["undo_window_seconds"] = 0
 
 
-def has_other_ids(choose: Choices, plan: Document, world: World) -> None:
+def has_other_ids(choose: Choices, plan: Document, services: Services) -> None:
     plan[choose.choice(("spec_id", "schema_id"))] = choose.choice((-1, 1, 2, 10**6))
 
 
-def orders(choose: Choices, plan: Document, world: World) -> None:
+def orders(choose: Choices, plan: Document, services: Services) -> None:
     strategy = choose.choice(("sort", "zorder", "binpack"))
     columns = choose.choice((["id"], ["kind", "id"], [], ["id; --"], ["nothing"]))
     a_step(choose, plan).update(strategy=strategy, sort_columns=columns)
 
 
-CHANGES: tuple[Callable[[Choices, Document, World], None], ...] = (
+CHANGES: tuple[Callable[[Choices, Document, Services], None], ...] = (
     routes,
     names_a_stranger,
     spells_a_path_otherwise,
@@ -219,14 +219,14 @@ def reseal(plan: Document, path: Path) -> None:
     path.write_text(json.dumps({**body, "digest": f"sha256:{digest}"}))
 
 
-def by_pyiceberg(world: World, table: TableRef) -> Counter[tuple[Any, ...]]:
-    rows = world.lake.app.catalogs.load(table).scan().to_arrow().to_pylist()
+def by_pyiceberg(services: Services, table: TableRef) -> Counter[tuple[Any, ...]]:
+    rows = services.lake.app.catalogs.load(table).scan().to_arrow().to_pylist()
     return Counter((row["id"], row["kind"]) for row in rows)
 
 
-def by_duckdb(world: World, table: TableRef) -> Counter[tuple[Any, ...]] | None:
+def by_duckdb(services: Services, table: TableRef) -> Counter[tuple[Any, ...]] | None:
     """It reads the files alone, so that deletes are beyond it."""
-    facts = world.lake.facts(table)
+    facts = services.lake.facts(table)
     if facts.delete_files:
         return None
     paths = [str(local(file.path)) for file in facts.data_files]
@@ -235,22 +235,22 @@ def by_duckdb(world: World, table: TableRef) -> Counter[tuple[Any, ...]] | None:
         return Counter(db.execute(query, [paths]).fetchall())
 
 
-def seen(world: World, version: int) -> list[Any]:
+def seen(services: Services, version: int) -> list[Any]:
     """Both tables, by every reader; on format 3 with the ids of the rows."""
     found: list[Any] = []
-    for table in (world.table, world.other):
-        found.append(world.lake.lineage(table) if version == 3 else world.lake.rows(table))
-        found.append(by_pyiceberg(world, table))
+    for table in (services.table, services.other):
+        found.append(services.lake.lineage(table) if version == 3 else services.lake.rows(table))
+        found.append(by_pyiceberg(services, table))
         # What a writer deleted is gone for DuckDB once its files are rewritten.
-        assert by_duckdb(world, table) in (None, found[-1])
+        assert by_duckdb(services, table) in (None, found[-1])
     return found
 
 
-def apply(world: World, path: Path) -> Outcome | NeveError:
+def apply(services: Services, path: Path) -> Outcome | NeveError:
     """As `neve apply` does it; any other error is a defect."""
     try:
         (plan,) = read_plan_file(path)
-        return _apply_one(world.lake.app, plan)
+        return Neve(services.lake.app).apply(plan)
     except NeveError as refusal:
         return refusal
 
@@ -268,27 +268,27 @@ def is_run(done: Outcome | NeveError, told: str) -> bool:
     ("version", "deletes"), [(2, False), (2, True), (3, True)], ids=["copied", "deletes", "v3"]
 )
 def test_a_plan_that_was_sealed_again_changes_no_row(lake, tmp_path, version, deletes):
-    world = make_world(lake, tmp_path, version, deletes=deletes)
+    services = make_world(lake, tmp_path, version, deletes=deletes)
     ran = []
     for number in range(CASES):
         choose = Choices(f"{SEED}:{version}:{deletes}:{number}")
-        plan = plan_document([lake.plan(world.table, policy=COPY)])["plans"][0]
+        plan = plan_document([lake.plan(services.table, policy=COPY)])["plans"][0]
         assert plan["steps"]
         if number not in ALWAYS and choose.random() < 0.25:
-            lake.sql(f"DELETE FROM {world.table} WHERE id % 30 = {number}")
+            lake.sql(f"DELETE FROM {services.table} WHERE id % 30 = {number}")
         changes = ALWAYS.get(number) or choose.sample(CHANGES, choose.choice((1, 1, 2, 3)))
         for change in changes:
-            change(choose, plan, world)
+            change(choose, plan, services)
         told = f"{SEED} {number}: {', '.join(change.__name__ for change in changes)}"
-        before, refs = seen(world, version), lake.facts(world.table).refs
+        before, refs = seen(services, version), lake.facts(services.table).refs
         reseal(plan, tmp_path / "plan.json")
 
-        ran.append(is_run(apply(world, tmp_path / "plan.json"), told))
+        ran.append(is_run(apply(services, tmp_path / "plan.json"), told))
 
-        assert seen(world, version) == before, told
+        assert seen(services, version) == before, told
         if ran[-1]:
             # Something to do for the next plan.
-            lake.fill(world.table, start=2000 + 100 * number, rows=8)
+            lake.fill(services.table, start=2000 + 100 * number, rows=8)
         else:
-            assert lake.facts(world.table).refs == refs, told
+            assert lake.facts(services.table).refs == refs, told
     assert ran[:2] == [True, False]

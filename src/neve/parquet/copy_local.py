@@ -47,9 +47,9 @@ def splice_local(
             result = check_output(plan, reader)
             if verify == "bytes":
                 result = replace(result, compared_bytes=_compare(plan, reader))
-        _publish(draft, final)
+        publish(draft, final)
         if sync:
-            _sync_folder(final.parent)
+            sync_folder(final.parent)
     except OSError as error:
         raise ParquetError(f"{final} cannot be written: {error.strerror or error}.") from error
     finally:
@@ -114,7 +114,7 @@ def copy_range(reader: LocalReader, offset: int, length: int, descriptor: int) -
         offset += len(data)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write every byte, however few the kernel takes at a time."""
     view = memoryview(data)
     while view:
@@ -138,7 +138,8 @@ def _copy_in_kernel(reader: LocalReader, offset: int, end: int, descriptor: int)
     return offset
 
 
-def _publish(draft: Path, final: Path) -> None:
+def publish(draft: Path, final: Path) -> None:
+    """Give a finished file its name, unless the name is taken."""
     try:
         os.link(draft, final)
     except FileExistsError:
@@ -167,7 +168,8 @@ def _exists(final: Path) -> ParquetError:
     return ParquetError(f"{final} exists already and is not replaced.")
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names in a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -33,7 +33,7 @@ def splice_to_store(
     Stores differ in what they offer against two writers of one name, so the name should be unique
     to the attempt; a file that is there already is refused, not replaced.
     """
-    _refuse_existing(file_system, target)
+    refuse_existing(file_system, target)
     try:
         checksum = _write(plan, file_system, target, source_file_system or file_system)
         with StoreReader(file_system, target) as reader:
@@ -46,7 +46,8 @@ def splice_to_store(
         raise
 
 
-def _refuse_existing(file_system: Any, target: str) -> None:
+def refuse_existing(file_system: Any, target: str) -> None:
+    """Refuse a name that is taken."""
     try:
         kind = file_system.get_file_info(target).type.name
     except OSError as error:

@@ -9,9 +9,9 @@ are asked for, because a table's footers together would not fit in memory as obj
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
 from neve.parquet import layout, spans, thrift
@@ -28,6 +28,9 @@ from neve.parquet.schema import Schema, read_schema
 from neve.storage.readers import FIRST_READ_BYTES, Reader
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
+
+#: Is shown every row group with its chunks while they are open, for whoever keeps more of them.
+Visit: TypeAlias = Callable[[RowGroup, Sequence[ColumnChunk]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +113,13 @@ class _Totals:
         return {number for raw in self.raw_encodings for number in encodings_of(raw)}
 
 
-def read_footer(reader: Reader, *, max_footer_bytes: int = MAX_FOOTER_BYTES) -> Footer:
+def read_footer(
+    reader: Reader, *, max_footer_bytes: int = MAX_FOOTER_BYTES, visit: Visit | None = None
+) -> Footer:
     """Read and check the footer of a file."""
     try:
         data, footer_start = _footer_bytes(reader, max_footer_bytes)
-        return _parse(reader, data, footer_start)
+        return _parse(reader, data, footer_start, visit)
     except (ParquetCorrupt, ParquetUnsupported) as error:
         raise type(error)(f"{reader.path}: {error.message}") from error
 
@@ -140,7 +145,7 @@ def _footer_bytes(reader: Reader, max_footer_bytes: int) -> tuple[bytes, int]:
     return reader.read_at(footer_start, length), footer_start
 
 
-def _parse(reader: Reader, data: bytes, footer_start: int) -> Footer:
+def _parse(reader: Reader, data: bytes, footer_start: int, visit: Visit | None) -> Footer:
     opened = spans.open_struct(data, 0, {FileMeta.KEY_VALUES: spans.Each(spans.FLAT)})
     encrypted = opened.has(FileMeta.ENCRYPTION) or opened.has(FileMeta.SIGNING_KEY)
     # A signature follows the metadata of a signed footer; elsewhere nothing may.
@@ -148,7 +153,7 @@ def _parse(reader: Reader, data: bytes, footer_start: int) -> Footer:
         raise ParquetCorrupt("There are stray bytes after the metadata in the footer.")
     schema = read_schema(_needed_list(opened, FileMeta.SCHEMA))
     totals = _Totals(set(), set(), [])
-    row_groups = _row_groups(opened, schema, footer_start, totals)
+    row_groups = _row_groups(opened, schema, footer_start, totals, visit)
     _check_disjoint(totals.ranges)
     rows = opened.needed_integer(FileMeta.NUM_ROWS)
     if rows != sum(row_group.rows for row_group in row_groups):
@@ -175,7 +180,11 @@ def _parse(reader: Reader, data: bytes, footer_start: int) -> Footer:
 
 
 def _row_groups(
-    opened: spans.Opened, schema: Schema, footer_start: int, totals: _Totals
+    opened: spans.Opened,
+    schema: Schema,
+    footer_start: int,
+    totals: _Totals,
+    visit: Visit | None,
 ) -> tuple[RowGroup, ...]:
     count = thrift.read_list_header(_needed_list(opened, FileMeta.ROW_GROUPS), 0)[1]
     if count > layout.MAX_ROW_GROUPS:
@@ -186,6 +195,8 @@ def _row_groups(
         row_group, chunks = read_row_group(group, schema.leaves, footer_start)
         row_groups.append(row_group)
         totals.add(chunks)
+        if visit is not None:
+            visit(row_group, chunks)
     return tuple(row_groups)
 
 

@@ -87,6 +87,7 @@ class Meta:
     ENCODING_STATS: Final = 13
     BLOOM_OFFSET: Final = 14
     BLOOM_LENGTH: Final = 15
+    SIZE_STATISTICS: Final = 16
 
 
 class Stats:
@@ -95,8 +96,63 @@ class Stats:
     LEGACY_MAX: Final = 1
     LEGACY_MIN: Final = 2
     NULL_COUNT: Final = 3
+    DISTINCT_COUNT: Final = 4
     MAX_VALUE: Final = 5
     MIN_VALUE: Final = 6
+    IS_MAX_EXACT: Final = 7
+    IS_MIN_EXACT: Final = 8
+
+
+class Page:
+    """PageHeader."""
+
+    TYPE: Final = 1
+    UNCOMPRESSED_SIZE: Final = 2
+    COMPRESSED_SIZE: Final = 3
+    DATA: Final = 5
+    DATA_V2: Final = 8
+
+
+class DataPage:
+    """DataPageHeader."""
+
+    NUM_VALUES: Final = 1
+    ENCODING: Final = 2
+    REPETITION_ENCODING: Final = 4
+
+
+class DataPageV2:
+    """DataPageHeaderV2."""
+
+    NUM_VALUES: Final = 1
+    NUM_ROWS: Final = 3
+    ENCODING: Final = 4
+    DEFINITION_BYTES: Final = 5
+    REPETITION_BYTES: Final = 6
+
+
+class PageType:
+    """What a page holds."""
+
+    DATA: Final = 0
+    DICTIONARY: Final = 2
+    DATA_V2: Final = 3
+
+
+class ColumnIndex:
+    """ColumnIndex: what each page of a chunk holds."""
+
+    NULL_PAGES: Final = 1
+    MIN_VALUES: Final = 2
+    MAX_VALUES: Final = 3
+    BOUNDARY_ORDER: Final = 4
+    NULL_COUNTS: Final = 5
+
+
+class OffsetIndex:
+    """OffsetIndex: where the pages of a chunk are; each location has an offset, bytes, a row."""
+
+    LOCATIONS: Final = 1
 
 
 class Physical:

@@ -67,7 +67,7 @@ class _Node:
 @lru_cache(maxsize=32)
 def read_schema(raw: bytes) -> Schema:
     """Understand an encoded list of schema elements."""
-    elements = _decode(raw)
+    elements = decode_elements(raw)
     leaves: list[Leaf] = []
     without_id: list[str] = []
     open_groups = [_root(elements)]
@@ -91,7 +91,8 @@ def read_schema(raw: bytes) -> Schema:
     return Schema(raw, _canonical(elements), tuple(leaves), tuple(without_id))
 
 
-def _decode(raw: bytes) -> list[thrift.Struct]:
+def decode_elements(raw: bytes) -> list[thrift.Struct]:
+    """The elements of an encoded schema, the root first."""
     if len(raw) > MAX_SCHEMA_BYTES:
         raise ParquetUnsupported(f"Its schema takes {len(raw)} bytes, over {MAX_SCHEMA_BYTES}.")
     # A list is only read as part of a struct: give this one a field header and a stop.

@@ -7,11 +7,19 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from neve.model.errors import ParquetError
-from neve.parquet.plan import SplicePlan
+from neve.parquet.plan import SourceFile
 from neve.storage.readers import Closing, Reader
 
 #: Well over the pieces that an executor reads ahead, so that no reader is closed while in use.
 MAX_OPEN_SOURCES: Final = 32
+
+
+class Planned(Protocol):
+    """Any plan that takes bytes of files."""
+
+    @property
+    def sources(self) -> tuple[SourceFile, ...]:
+        """The files, as they were when the plan was made."""
 
 
 class ClosableReader(Reader, Protocol):
@@ -27,8 +35,8 @@ AnyReader = TypeVar("AnyReader", bound=ClosableReader)
 class OpenSources(Closing, Generic[AnyReader]):
     """Readers of a plan's sources, each checked to be the file that was planned with."""
 
-    def __init__(self, plan: SplicePlan, open_reader: Callable[[str], AnyReader]) -> None:
-        self._plan = plan
+    def __init__(self, plan: Planned, open_reader: Callable[[str], AnyReader]) -> None:
+        self._files = plan.sources
         self._open_reader = open_reader
         self._readers: OrderedDict[int, AnyReader] = OrderedDict()
 
@@ -39,7 +47,7 @@ class OpenSources(Closing, Generic[AnyReader]):
             return self._readers[index]
         if len(self._readers) == MAX_OPEN_SOURCES:
             self._readers.popitem(last=False)[1].close()
-        source = self._plan.sources[index]
+        source = self._files[index]
         reader = self._open_reader(source.path)
         self._readers[index] = reader
         if reader.size_bytes != source.size_bytes:

@@ -115,12 +115,7 @@ def _footer(agreement: Agreement, rows: int, groups: Sequence[bytes]) -> bytes:
     if agreement.created_by is not None:
         created_by = thrift.encode_binary(agreement.created_by)
         fields.append((FileMeta.CREATED_BY, thrift.BINARY, created_by))
-    out: list[bytes] = []
-    previous_id = 0
-    for field_id, kind, value in sorted(fields):
-        out += (thrift.encode_field_header(previous_id, field_id, kind), value)
-        previous_id = field_id
-    metadata = b"".join((*out, b"\0"))
+    metadata = thrift.encode_fields(sorted(fields))
     if len(metadata) > MAX_FOOTER_BYTES:
         raise ParquetUnsupported(f"The new footer of {len(metadata)} bytes would be too long.")
     return metadata + len(metadata).to_bytes(4, "little") + MAGIC

@@ -9,7 +9,7 @@ value or ParquetCorrupt, in time and memory linear in their number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -121,6 +121,17 @@ def encode_field_header(previous_id: int, field_id: int, kind: int) -> bytes:
     if 0 < step < 16:
         return _ONE_BYTE[step << 4 | kind]
     return _ONE_BYTE[kind] + encode_int(field_id)
+
+
+def encode_fields(fields: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """A struct of fields by id, each with its kind and its encoded value, in the order of ids."""
+    out: list[bytes] = []
+    previous_id = 0
+    for field_id, kind, value in fields:
+        out += (encode_field_header(previous_id, field_id, kind), value)
+        previous_id = field_id
+    out.append(b"\0")
+    return b"".join(out)
 
 
 def encode_list_header(kind: int, size: int) -> bytes:

@@ -18,7 +18,7 @@ from neve.model.errors import ParquetUnsupported
 _CREATED_BY: Final = re.compile(rb"^(.*?)\s+version\s+v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 #: Before these versions, readers distrust statistics of byte strings.
-_TRUSTED_SINCE: Final = {b"parquet-mr": (1, 10, 0), b"parquet-cpp": (1, 3, 0)}
+TRUSTED_SINCE: Final = {b"parquet-mr": (1, 10, 0), b"parquet-cpp": (1, 3, 0)}
 #: Before this version, chunk sizes leave out the dictionary page's header, so ends are unknown.
 _SIZES_RIGHT_SINCE: Final = {b"parquet-cpp": (1, 2, 9)}
 
@@ -57,7 +57,7 @@ def common_name(names: Sequence[bytes | None], *, has_int96: bool) -> bytes | No
         return names[0]
     writers = [(parse(name), name) for name in names]
     known = [(writer, name) for writer, name in writers if writer is not None]
-    if len(known) < len(writers) or any(writer.is_before(_TRUSTED_SINCE) for writer, _ in known):
+    if len(known) < len(writers) or any(writer.is_before(TRUSTED_SINCE) for writer, _ in known):
         raise ParquetUnsupported(
             "Its writers differ, and readers distrust the statistics of some but not of others."
         )

@@ -22,7 +22,7 @@ class MetricsMode:
     """What is kept of a column."""
 
     counts: bool = True
-    #: At most so many characters or bytes of a bound; None for all of them, 0 for no bounds.
+    #: At most this many characters or bytes of a bound; None for all of them, 0 for no bounds.
     bound_length: int | None = 0
 
 

@@ -47,9 +47,7 @@ def read_plan_file(path: Path) -> list[CompactionPlan]:
         )
     plans = body.get("plans")
     if not isinstance(plans, list):
-        raise PlanFileError(
-            f"{path} is not a plan of this version of Neve.", next_step=PLAN_AGAIN
-        )
+        raise PlanFileError(f"{path} is not a plan of this version of Neve.", next_step=PLAN_AGAIN)
     return [plan_of_document(plan, str(path)) for plan in plans]
 
 

@@ -1,0 +1,231 @@
+"""One output row group: its pieces fetched, encoded where need be, and put in order."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from neve.parquet.assembly.encode import EncodeOptions, Encoding, encode_runs
+from neve.parquet.assembly.fetch import Fetched
+from neve.parquet.assembly.pieces import Piece
+from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup
+from neve.parquet.assembly.provide import ColumnProvider, SourceRows
+from neve.parquet.assembly.statistics import Trust
+from neve.parquet.assembly.tables import GroupValues, leaves_of
+from neve.parquet.sources import ClosableReader, OpenSources
+from neve.storage.readers import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPieces:
+    """What an output row group is made of."""
+
+    #: For every leaf its pieces in order, each with what it is to be counted as.
+    leaves: list[list[tuple[Kind, Piece]]]
+    #: Rows of every part in the new file.
+    rows: list[int]
+
+
+class RowGroupBuilder:
+    """Makes the pieces of the row groups of a plan, one row group at a time."""
+
+    def __init__(
+        self,
+        plan: AssemblyPlan,
+        sources: OpenSources[ClosableReader],
+        provider: ColumnProvider,
+        options: EncodeOptions,
+    ) -> None:
+        self._plan = plan
+        self._sources = sources
+        self._provider = provider
+        self._options = options
+
+    def build(self, group: PlannedGroup) -> GroupPieces:
+        """The pieces of one row group; nothing of it is kept here."""
+        return _Build(self._plan, group, self._sources, self._provider, self._options).run()
+
+
+class _Build:
+    def __init__(
+        self,
+        plan: AssemblyPlan,
+        group: PlannedGroup,
+        sources: OpenSources[ClosableReader],
+        provider: ColumnProvider,
+        options: EncodeOptions,
+    ) -> None:
+        self._plan, self._group, self._sources = plan, group, sources
+        self._provider, self._options = provider, options
+        self._files: dict[int, Any] = {}
+        parts_of = {
+            runs: frozenset(number for run in runs for number in range(*run))
+            for runs in {planned.encoded for planned in group.chunks}
+        }
+        #: For every leaf the parts that are encoded.
+        self._encoded_parts = [parts_of[planned.encoded] for planned in group.chunks]
+        self._fetched = [
+            Fetched(sources.reader(part.source), self._ranges(number))
+            for number, part in enumerate(group.parts)
+        ]
+
+    def run(self) -> GroupPieces:
+        encoded, rows = self._encoded()
+        leaves = []
+        for leaf, planned in enumerate(self._group.chunks):
+            ends = dict(planned.encoded)
+            pieces: list[tuple[Kind, Piece]] = []
+            number = 0
+            while number < len(self._group.parts):
+                if number in ends:
+                    piece = encoded.get((leaf, number))
+                    if piece is not None:
+                        pieces.append((Kind.ENCODED, piece))
+                    number = ends[number]
+                else:
+                    is_streamed = planned.kind is Kind.COPIED
+                    piece = self._piece(number, leaf, is_streamed=is_streamed)
+                    pieces.append((planned.kind, piece))
+                    number += 1
+            leaves.append(pieces)
+        return GroupPieces(leaves, rows)
+
+    def _encoded(self) -> tuple[dict[tuple[int, int], Piece], list[int]]:
+        """Encoded pieces by leaf and the first part of their stretch, and the rows of all parts."""
+        structures: dict[tuple[tuple[int, int], ...], list[int]] = defaultdict(list)
+        for leaf, planned in enumerate(self._group.chunks):
+            if planned.encoded:
+                structures[planned.encoded].append(leaf)
+        if not structures:
+            return {}, [part.rows for part in self._group.parts]
+        wanted = self._plan.wanted
+        values = GroupValues(self._group, wanted, self._provider, self._source_rows, self._piece)
+        encoded: dict[tuple[int, int], Piece] = {}
+        for runs, leaves in structures.items():
+            tops = sorted({wanted.columns[leaf].top for leaf in leaves})
+            filled = [run for run in runs if sum(values.rows[slice(*run)])]
+            for run, pieces in self._encode(values, filled, tops):
+                encoded.update({(leaf, run[0]): pieces[leaf] for leaf in leaves})
+        return encoded, values.rows
+
+    def _encode(
+        self, values: GroupValues, runs: list[tuple[int, int]], tops: list[int]
+    ) -> Iterator[tuple[tuple[int, int], dict[int, Piece]]]:
+        if not runs:
+            return
+        columns = leaves_of(self._plan.wanted, tops)
+        planned = [self._group.chunks[column.index] for column in columns]
+        leaves = [
+            Encoding(column, chunk.dictionary, chunk.codec)
+            for column, chunk in zip(columns, planned, strict=True)
+        ]
+        tables = [values.table(run, tops) for run in runs]
+        for run, pieces in zip(runs, encode_runs(tables, leaves, self._options), strict=True):
+            by_leaf = {column.index: piece for column, piece in zip(columns, pieces, strict=True)}
+            yield run, by_leaf
+
+    def _ranges(self, number: int) -> Iterator[tuple[int, int]]:
+        """What must be read of a part; what a provider reads of it, it reads itself."""
+        part = self._group.parts[number]
+        if part.changed:
+            return
+        columns = self._plan.wanted.columns
+        gathered = {
+            column.top
+            for column in columns
+            if number in self._encoded_parts[column.index]
+            and number not in self._group.provided[column.top]
+        }
+        for column in columns:
+            chunk = part.chunks[column.index]
+            if chunk is None:
+                continue
+            is_encoded = number in self._encoded_parts[column.index]
+            is_joined = self._group.chunks[column.index].kind is Kind.JOINED
+            if column.top in gathered or (is_joined and not is_encoded):
+                yield chunk.start, chunk.end
+            if not is_encoded:
+                for span in (chunk.column_index, chunk.offset_index):
+                    if span is not None:
+                        yield span.offset, span.offset + span.length
+
+    def _piece(self, number: int, leaf: int, *, is_streamed: bool = False) -> Piece:
+        part = self._group.parts[number]
+        source = self._plan.inputs[part.source]
+        chunk = part.chunks[leaf]
+        assert chunk is not None
+        fetched = self._fetched[number]
+        data, at = (None, 0) if is_streamed else fetched.find(chunk.start)
+        is_encoded = number in self._encoded_parts[leaf]
+        column_index, offset_index = (
+            None if span is None or is_encoded else fetched.cut(span.offset, span.length)
+            for span in (chunk.column_index, chunk.offset_index)
+        )
+        return Piece(
+            chunk=chunk,
+            rows=part.rows,
+            footer=source.footer.opened.data,
+            trust=Trust(source.orders_numbers, source.orders_bytes),
+            data=data,
+            at=at,
+            column_index=column_index,
+            offset_index=offset_index,
+        )
+
+    def _source_rows(self, number: int) -> SourceRows:
+        part = self._group.parts[number]
+
+        def open_file() -> Any:
+            if part.source not in self._files:
+                self._files[part.source] = pq.ParquetFile(
+                    pa.PythonFile(_ReaderFile(self._sources, part.source), mode="r"),
+                    pre_buffer=True,
+                )
+            return self._files[part.source]
+
+        return SourceRows(
+            source=part.source,
+            path=self._plan.inputs[part.source].path,
+            ordinal=part.group.ordinal,
+            first_row=part.group.first_row,
+            rows=part.rows,
+            changed=part.changed,
+            open=open_file,
+        )
+
+
+class _ReaderFile(io.RawIOBase):
+    """A source as a file object; the reader is asked for again each time, as it may be closed."""
+
+    def __init__(self, sources: OpenSources[ClosableReader], source: int) -> None:
+        self._sources, self._source, self._at = sources, source, 0
+
+    @property
+    def _reader(self) -> Reader:
+        return self._sources.reader(self._source)
+
+    def read(self, size: int = -1) -> bytes:
+        left = self._reader.size_bytes - self._at
+        data = self._reader.read_at(self._at, left if size < 0 else min(size, left))
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reader.size_bytes}
+        self._at = base[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
