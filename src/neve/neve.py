@@ -24,7 +24,7 @@ from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
 from neve.model.health import Health
-from neve.model.job import Job, JobReport, JobRequest, Trigger
+from neve.model.job import TRINO, Job, JobReport, JobRequest, Trigger
 from neve.model.logs import LogSettings
 from neve.model.maintenance import MaintainRequest, TableReport
 from neve.model.operation import Operation
@@ -42,6 +42,7 @@ from neve.policy.resolve import match_rule
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
+from neve.service.maintain_procedures import maintain_by_procedures
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.operations.registry import planned_handler
 from neve.service.operations.remove_orphan_files import (
@@ -308,6 +309,17 @@ class Neve:
             self.table(table), str(operation), {**said, **(arguments or {})}, requested_by, trigger
         )
 
+    @property
+    def engine(self) -> str:
+        """Who runs `maintain`: spark or trino."""
+        return self._app.settings.engine
+
+    def maintainable(self, *patterns: str) -> Found:
+        """Tables that `maintain` would take, as its engine finds them; all without a pattern."""
+        if self.engine != TRINO:
+            return self.find(*patterns)
+        return Found(self._app.by_trino(self._services).procedures.find(patterns))
+
     def maintain(
         self,
         tables: Sequence[TableRef] | None = None,
@@ -317,7 +329,10 @@ class Neve:
         only_due: bool = False,
         any_time: bool = False,
     ) -> list[TableReport]:
-        """Every operation that each table's policy asks for, in order; all tables by default."""
+        """Every operation that each table's policy asks for, in order; all tables by default.
+
+        On Trino, the configuration is the order to run all of its operations.
+        """
         request = MaintainRequest(
             dry_run=dry_run,
             apply=apply,
@@ -325,6 +340,11 @@ class Neve:
             any_time=any_time,
             parallel_tables=self._app.settings.maintain.parallel_tables,
         )
+        request.check(self.engine)
+        if self.engine == TRINO:
+            services = self._app.by_trino(self._services)
+            found = services.procedures.find(()) if tables is None else tables
+            return maintain_by_procedures(services, found, dry_run=dry_run)
         wanted = self.tables() if tables is None else list(tables)
         return maintain_tables(self._services, wanted, request)
 

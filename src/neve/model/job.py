@@ -40,6 +40,11 @@ class Trigger(StrEnum):
     EVENT = "event"
 
 
+#: The argument that names the engine of a job, where that is not Spark.
+ENGINE = "engine"
+TRINO = "trino"
+
+
 @dataclass(frozen=True, slots=True)
 class JobRequest:
     """What is asked for. It is a value: whoever asks, the same request becomes the same job."""
@@ -54,6 +59,11 @@ class JobRequest:
     priority: int = 0
     #: A second request with the same key is the same job.
     idempotency_key: str | None = None
+
+    @property
+    def is_for_trino(self) -> bool:
+        """Whether Trino runs it, by a procedure of its own."""
+        return self.arguments.get(ENGINE) == TRINO
 
 
 @dataclass(frozen=True, slots=True)

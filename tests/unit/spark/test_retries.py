@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from neve.model.errors import CommitConflict, CommitUnknown
-from neve.spark.retries import ATTEMPTS, despite_writers
+from neve.spark.retries import POLICY, despite_writers
+
+ATTEMPTS = POLICY.attempts
 
 
 def attempts(*errors):
