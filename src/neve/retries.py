@@ -48,7 +48,7 @@ def retrying(
     ):
         if pause > 0:
             # Those who were refused together must not come back together.
-            sleep(pause * random.uniform(0.75, 1.25))
+            sleep(pause * random.uniform(0.5, 1.5))
         pause = turn.next_wait
         with turn:
             return attempt()

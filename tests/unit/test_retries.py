@@ -38,7 +38,7 @@ def test_pauses_double_up_to_the_longest_and_only_lie_between_attempts():
     expected = [1.0, 2.0, 4.0, 5.0, 5.0]
     assert len(pauses) == len(expected)
     for pause, wanted in zip(pauses, expected, strict=True):
-        assert 0.75 * wanted <= pause <= 1.25 * wanted
+        assert 0.5 * wanted <= pause <= 1.5 * wanted
 
 
 def test_the_last_error_comes_through_and_nothing_is_waited_for_after_it():
