@@ -19,7 +19,7 @@ from neve.model.diagnosis import Diagnosis
 from neve.model.errors import ConfigError, EngineNeeded
 from neve.model.events import JobEvent
 from neve.model.job import TRINO
-from neve.model.table import TableRef
+from neve.model.table import TableRef, parse_table_ref
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
@@ -56,12 +56,25 @@ class App:
     def spark(self) -> SparkEngine:
         return self.engine()
 
+    def parse(self, name: str) -> TableRef:
+        """The table that a name means, in a catalog of Neve's own or in Trino's."""
+        if self.settings.engine != TRINO:
+            return self.catalogs.parse(name)
+        known, trino = self.catalogs.names, self.settings.trino.catalog
+        default = self.catalogs.default if known else trino
+        return parse_table_ref(name, default_catalog=default, catalogs=[*known, trino])
+
     def telling(self, events: Callable[[JobEvent], None]) -> App:
         """The same, whose jobs send their events there."""
         return replace(self, maintenance=replace(self.maintenance, events=events))
 
     def by_trino(self, services: Services) -> Services:
         """The same services, with Trino in the place of Spark."""
+        if self.settings.engine != TRINO:
+            raise ConfigError(
+                "Neve is not configured for Trino.",
+                next_step="Write engine: trino and a section trino: into neve.yaml.",
+            )
         return replace(
             services,
             make_procedures=lambda: self.trino().procedures,

@@ -56,6 +56,7 @@ from neve.service.operations.rollback import RollbackTarget, rollback_arguments
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
+from neve.service.services import Services
 from neve.settings import load_settings
 from neve.telemetry import event_log
 
@@ -129,7 +130,7 @@ class Neve:
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means; it need not exist."""
-        return self._app.catalogs.parse(str(name))
+        return self._app.parse(str(name))
 
     def find(self, *patterns: str) -> Found:
         """Tables that any of the patterns is for, each once, and catalogs that did not answer.
@@ -279,7 +280,7 @@ class Neve:
     ) -> Outcome:
         """Run an operation now, in this process: claim, plan, execute, prove, remember."""
         request = self._request(table, operation, overrides, arguments, requested_by, trigger)
-        return run(self._services, request)
+        return run(self._services_for(request), request)
 
     def submit(
         self,
@@ -293,7 +294,10 @@ class Neve:
     ) -> Job:
         """Queue an operation for a worker."""
         request = self._request(table, operation, overrides, arguments, requested_by, trigger)
-        return submit(self._services, request)
+        return submit(self._services_for(request), request)
+
+    def _services_for(self, request: JobRequest) -> Services:
+        return self._app.by_trino(self._services) if request.is_for_trino else self._services
 
     def _request(
         self,

@@ -36,11 +36,16 @@ def retrying(
     # Most programs never try again, and starting has to be quick.
     import stamina
 
-    _keep_standard_output_clean()
+    def is_again(error: Exception) -> float | bool:
+        if not on(error):
+            return False
+        _keep_standard_output_clean()
+        # No seconds, because the waiting is done below.
+        return 0.0
+
     pause = 0.0
     for turn in stamina.retry_context(
-        # Zero, because the waiting is done here.
-        on=lambda error: 0.0 if on(error) else False,
+        on=is_again,
         attempts=policy.attempts,
         timeout=None,
         wait_initial=policy.first_pause_seconds,

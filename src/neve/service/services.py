@@ -57,8 +57,8 @@ class Services:
         """What runs the jobs that are for Trino."""
         if self.make_procedures is None:
             raise ConfigError(
-                "This job is for Trino, and Neve is not configured for it.",
-                next_step="Write engine: trino and a section trino: into neve.yaml.",
+                "This job is for Trino, and this Neve works with Spark.",
+                next_step="Run it where neve.yaml says engine: trino.",
             )
         return self.make_procedures()
 

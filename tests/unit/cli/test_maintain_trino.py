@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from neve import Neve
+from neve.model.errors import ConfigError, InputError
 from neve.model.job import ENGINE, TRINO, JobRequest, JobState
 from neve.model.table import TableRef
 from neve.store.sqlite import SqliteStore
@@ -325,9 +326,40 @@ def test_from_python_it_is_the_same(trino):
     assert (found.tables, report.table, report.is_good) == ([SALES], SALES, True)
 
 
-@pytest.mark.parametrize("command", [("tables",), ("health", "a.b")])
+@pytest.mark.parametrize("command", [("tables",), ("health", "lakehouse.sales")])
 def test_what_needs_a_catalog_of_neves_own_says_that_there_is_none(run, trino, command):
     result = run(*command)
 
     assert result.exit_code == 1
     assert "No catalog is configured." in result.stderr
+
+
+@pytest.mark.parametrize("name", ["iceberg.lakehouse.sales", "lakehouse.sales"])
+def test_jobs_of_a_table_are_found_by_its_name_in_trino(run_json, trino, name):
+    run_json("maintain")
+
+    with Neve.open() as neve:
+        jobs = neve.history(name)
+
+    assert {(job.table, job.trigger) for job in jobs} == {(SALES, "maintain")}
+    assert len(jobs) == 3
+
+
+def test_one_operation_is_a_job_of_its_own_and_can_be_queued(trino, store):
+    with Neve.open() as neve:
+        outcome = neve.run(SALES, "expire_snapshots", arguments={ENGINE: TRINO})
+        queued = neve.submit(SALES, "remove_orphan_files", arguments={ENGINE: TRINO})
+        with pytest.raises(InputError, match="no operation 'rewrite_manifests' on Trino"):
+            neve.submit(SALES, "rewrite_manifests", arguments={ENGINE: TRINO})
+
+    assert outcome.status.is_good
+    assert len(executed(trino)) == 1
+    assert [row[1] for row in logged(trino)] == ["expire_snapshots"]
+    assert store.job(queued.job_id).state is JobState.QUEUED
+
+
+def test_a_job_for_trino_is_refused_where_spark_is_configured(trino, tmp_path, lake, events):
+    (tmp_path / "neve.yaml").unlink()
+
+    with Neve.open() as neve, pytest.raises(ConfigError, match="not configured for Trino"):
+        neve.run("db.events", "expire_snapshots", arguments={ENGINE: TRINO})
