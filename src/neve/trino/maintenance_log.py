@@ -15,7 +15,7 @@ from neve.model.table import TableRef
 from neve.planning.maintenance_log import LOG_COLUMNS, LOG_TABLE_NAME, by_log, log_row
 from neve.retries import RetryPolicy, Sleep, retrying
 from neve.trino.cursor import Cursor, Errors, run
-from neve.trino.quoting import quote_table
+from neve.trino.quoting import place_of, quote_table
 from neve.trino.sentences import error_sentence, was_refused
 from neve.trino.tables import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
@@ -89,7 +89,7 @@ class TrinoLog:
 
     def _create(self, log: TableRef) -> str | None:
         try:
-            run(self.cursor, build_maintenance_log_ddl(catalog=log.catalog, schema=_schema(log)))
+            run(self.cursor, build_maintenance_log_ddl(**place_of(log)))
         except self.errors as error:
             # Perhaps another run created it in this very moment: the insert will tell.
             return error_sentence(error)
@@ -97,11 +97,10 @@ class TrinoLog:
 
     def _insert(self, log: TableRef, outcome: Outcome) -> str | None:
         """What is wrong, if anything is; again only where certainly nothing was committed."""
+        # With its zone, so that a time without one is refused.
         row: dict[str, Any] = {**log_row(outcome), "executed_at": outcome.finished_at}
         try:
-            statement, parameters = build_maintenance_log_insert(
-                **row, catalog=log.catalog, schema=_schema(log)
-            )
+            statement, parameters = build_maintenance_log_insert(**(row | place_of(log)))
             retrying(
                 partial(run, self.cursor, statement, parameters),
                 on=lambda error: isinstance(error, self.errors) and was_refused(error),
@@ -113,8 +112,3 @@ class TrinoLog:
         except self.errors as error:
             return error_sentence(error)
         return None
-
-
-def _schema(log: TableRef) -> str:
-    (schema,) = log.namespace
-    return schema

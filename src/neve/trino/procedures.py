@@ -13,6 +13,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.table import TableRef
 from neve.trino.cursor import Cursor, Errors
 from neve.trino.operations import run_expire_snapshots, run_optimize, run_remove_orphan_files
+from neve.trino.quoting import place_of
 from neve.trino.selection import select_tables
 from neve.trino.sentences import Counts, describe, error_sentence, intend
 from neve.trino.settings import DEFAULT_SETTINGS, MaintenanceSettings
@@ -142,9 +143,3 @@ class TrinoProcedures:
             return Counts()
         except self.errors:
             return Counts()
-
-
-def place_of(table: TableRef) -> dict[str, str]:
-    """The table's catalog and schema, in Trino's words."""
-    (schema,) = table.namespace
-    return {"catalog": table.catalog, "schema": schema}

@@ -345,6 +345,18 @@ def test_jobs_of_a_table_are_found_by_its_name_in_trino(run_json, trino, name):
     assert len(jobs) == 3
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_table_that_trino_cannot_address_is_its_own_problem(trino, dry_run):
+    nested = TableRef("iceberg", ("a", "b"), "t")
+
+    with Neve.open() as neve:
+        odd, sales = neve.maintain([nested, SALES], dry_run=dry_run)
+
+    assert (odd.is_good, sales.is_good) == (False, True)
+    said = odd.problem or odd.operations[0].reason
+    assert said == "Trino cannot address the table iceberg.a.b.t: its namespace has several levels."
+
+
 def test_one_operation_is_a_job_of_its_own_and_can_be_queued(trino, store):
     with Neve.open() as neve:
         outcome = neve.run(SALES, "expire_snapshots", arguments={ENGINE: TRINO})
