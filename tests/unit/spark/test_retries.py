@@ -25,8 +25,10 @@ def test_a_commit_is_tried_again_where_writers_are_faster():
     lost = [CommitConflict("lost")] * (ATTEMPTS - 1)
 
     assert despite_writers(attempts(*lost), sleep=pauses.append) == "done"
-    assert pauses == sorted(set(pauses))
     assert len(pauses) == ATTEMPTS - 1
+    # They grow, whatever chance adds to each.
+    assert max(pauses) < 1.5 * 1.6
+    assert pauses[-1] > pauses[0]
 
 
 @pytest.mark.parametrize("error", [CommitUnknown("no answer"), CommitConflict("lost")])
