@@ -15,13 +15,16 @@ from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.diagnosis import Diagnosis
+from neve.model.errors import ConfigError, EngineNeeded
 from neve.model.events import JobEvent
-from neve.model.table import TableRef
+from neve.model.job import TRINO
+from neve.model.table import TableRef, parse_table_ref
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
-from neve.service.ports import JobStore, Reporter
-from neve.settings import Settings, SparkSettings
+from neve.service.ports import Engine, JobStore, Reporter
+from neve.service.services import Services
+from neve.settings import Settings, SparkSettings, TrinoSettings
 from neve.store.opening import open_store
 from neve.telemetry import SparkLine
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from neve.spark.engine import SparkEngine
+    from neve.trino.engine import TrinoEngine
 
 
 def utc_now() -> datetime:
@@ -45,14 +49,38 @@ class App:
     maintenance: Maintenance
     #: The engine; its JVM starts with the first thing that needs it.
     engine: Lazy[SparkEngine]
+    #: Trino, where it maintains the tables; connected to with the first thing that needs it.
+    trino: Lazy[TrinoEngine]
 
     @property
     def spark(self) -> SparkEngine:
         return self.engine()
 
+    def parse(self, name: str) -> TableRef:
+        """The table that a name means, in a catalog of Neve's own or in Trino's."""
+        if self.settings.engine != TRINO:
+            return self.catalogs.parse(name)
+        known, trino = self.catalogs.names, self.settings.trino.catalog
+        default = self.catalogs.default if known else trino
+        return parse_table_ref(name, default_catalog=default, catalogs=[*known, trino])
+
     def telling(self, events: Callable[[JobEvent], None]) -> App:
         """The same, whose jobs send their events there."""
         return replace(self, maintenance=replace(self.maintenance, events=events))
+
+    def by_trino(self, services: Services) -> Services:
+        """The same services, with Trino in the place of Spark."""
+        if self.settings.engine != TRINO:
+            raise ConfigError(
+                "Neve is not configured for Trino.",
+                next_step="Write engine: trino and a section trino: into neve.yaml.",
+            )
+        return replace(
+            services,
+            make_procedures=lambda: self.trino().procedures,
+            make_engine=_no_spark,
+            log=self.trino().log,
+        )
 
     def borrow(self, session: SparkSession) -> None:
         """Use the caller's session, which is never stopped here."""
@@ -77,12 +105,16 @@ class App:
         self.engine.settle()
         if engine := self.engine.if_made:
             engine.stop()
+        if trino := self.trino.if_made:
+            trino.close()
 
 
 def build_app(
     settings: Settings, reporter: Reporter, spark_log: Callable[[SparkLine], None] | None = None
 ) -> App:
-    catalogs = Catalogs(settings.catalogs, settings.default_catalog)
+    # Trino has catalogs of its own.
+    needs_catalog = settings.engine != TRINO
+    catalogs = Catalogs(settings.catalogs, settings.default_catalog, required=needs_catalog)
     store = open_store(settings.state.url, settings.state.prefix)
     engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter, spark_log))
     maintenance = Maintenance(
@@ -95,9 +127,10 @@ def build_app(
         reporter=reporter,
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
-        policies=Policies(settings.policy_book(catalogs.default)),
+        policies=Policies(settings.policy_book(catalogs.default if catalogs.names else None)),
     )
-    return App(settings, catalogs, store, maintenance, engine)
+    trino = Lazy(partial(make_trino, settings.trino))
+    return App(settings, catalogs, store, maintenance, engine, trino)
 
 
 def make_engine(
@@ -124,3 +157,31 @@ def make_engine(
         )
 
     return SparkEngine(make_session)
+
+
+def make_trino(settings: TrinoSettings) -> TrinoEngine:
+    # The client is an extra, and needed here alone.
+    from neve.trino import MaintenanceSettings
+    from neve.trino.engine import open_trino
+
+    maintenance = MaintenanceSettings(
+        catalog=settings.catalog,
+        schema=settings.schema_name,
+        file_size_threshold=settings.file_size_threshold,
+        snapshot_retention=settings.snapshot_retention,
+        orphan_retention=settings.orphan_retention,
+        min_retention=settings.min_retention,
+    )
+    return open_trino(
+        maintenance,
+        host=settings.host,
+        port=settings.port,
+        user=settings.user,
+        password=settings.password,
+        http_scheme=settings.http_scheme,
+        session_properties={"query_max_run_time": settings.query_max_run_time},
+    )
+
+
+def _no_spark() -> Engine:
+    raise EngineNeeded("Only Spark can tell, and this Neve runs on Trino.")

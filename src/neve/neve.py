@@ -24,7 +24,7 @@ from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
 from neve.model.health import Health
-from neve.model.job import Job, JobReport, JobRequest, Trigger
+from neve.model.job import TRINO, Job, JobReport, JobRequest, Trigger
 from neve.model.logs import LogSettings
 from neve.model.maintenance import MaintainRequest, TableReport
 from neve.model.operation import Operation
@@ -42,6 +42,7 @@ from neve.policy.resolve import match_rule
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
+from neve.service.maintain_procedures import maintain_by_procedures
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.operations.registry import planned_handler
 from neve.service.operations.remove_orphan_files import (
@@ -55,6 +56,7 @@ from neve.service.operations.rollback import RollbackTarget, rollback_arguments
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
+from neve.service.services import Services
 from neve.settings import load_settings
 from neve.telemetry import event_log, spark_log
 
@@ -128,7 +130,7 @@ class Neve:
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means; it need not exist."""
-        return self._app.catalogs.parse(str(name))
+        return self._app.parse(str(name))
 
     def find(self, *patterns: str) -> Found:
         """Tables that any of the patterns is for, each once, and catalogs that did not answer.
@@ -278,7 +280,7 @@ class Neve:
     ) -> Outcome:
         """Run an operation now, in this process: claim, plan, execute, prove, remember."""
         request = self._request(table, operation, overrides, arguments, requested_by, trigger)
-        return run(self._services, request)
+        return run(self._services_for(request), request)
 
     def submit(
         self,
@@ -292,7 +294,10 @@ class Neve:
     ) -> Job:
         """Queue an operation for a worker."""
         request = self._request(table, operation, overrides, arguments, requested_by, trigger)
-        return submit(self._services, request)
+        return submit(self._services_for(request), request)
+
+    def _services_for(self, request: JobRequest) -> Services:
+        return self._app.by_trino(self._services) if request.is_for_trino else self._services
 
     def _request(
         self,
@@ -308,6 +313,17 @@ class Neve:
             self.table(table), str(operation), {**said, **(arguments or {})}, requested_by, trigger
         )
 
+    @property
+    def engine(self) -> str:
+        """Who runs `maintain`: spark or trino."""
+        return self._app.settings.engine
+
+    def maintainable(self, *patterns: str) -> Found:
+        """Tables that `maintain` would take, as its engine finds them; all without a pattern."""
+        if self.engine != TRINO:
+            return self.find(*patterns)
+        return Found(self._app.by_trino(self._services).procedures.find(patterns))
+
     def maintain(
         self,
         tables: Sequence[TableRef] | None = None,
@@ -317,7 +333,10 @@ class Neve:
         only_due: bool = False,
         any_time: bool = False,
     ) -> list[TableReport]:
-        """Every operation that each table's policy asks for, in order; all tables by default."""
+        """Every operation that each table's policy asks for, in order; all tables by default.
+
+        On Trino, the configuration is the order to run all of its operations.
+        """
         request = MaintainRequest(
             dry_run=dry_run,
             apply=apply,
@@ -325,6 +344,11 @@ class Neve:
             any_time=any_time,
             parallel_tables=self._app.settings.maintain.parallel_tables,
         )
+        request.check(self.engine)
+        if self.engine == TRINO:
+            services = self._app.by_trino(self._services)
+            found = services.procedures.find(()) if tables is None else tables
+            return maintain_by_procedures(services, found, dry_run=dry_run)
         wanted = self.tables() if tables is None else list(tables)
         return maintain_tables(self._services, wanted, request)
 

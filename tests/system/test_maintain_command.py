@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from neve.cli.main import app as neve
 from neve.model.operation import Operation
 from neve.spark.engine import BorrowedEngine
+from neve.trino.procedures import OPERATIONS
 
 PROGRAM = Path(sys.executable).with_name("neve")
-OPERATIONS = ["optimize", "expire_snapshots", "remove_orphan_files"]
+LOGGED = ["optimize", "expire_snapshots", "remove_orphan_files"]
 
 
 @pytest.fixture
@@ -42,11 +43,12 @@ def on_trino(lake, stack, tmp_path):
 
 def statuses(done):
     """The status of each operation, by table."""
-    found = {}
-    for outcome in json.loads(done.stdout)["outcomes"]:
-        table = outcome["table"].rpartition(".")[2]
-        found.setdefault(table, []).append((outcome["operation"], outcome["status"]))
-    return found
+    return {
+        report["table"].rpartition(".")[2]: [
+            (each["operation"], each["status"]) for each in report["operations"]
+        ]
+        for report in json.loads(done.stdout)["tables"]
+    }
 
 
 def test_trino_maintains_all_tables_of_the_schema_and_logs_each_operation(lake, on_trino):
@@ -57,19 +59,25 @@ def test_trino_maintains_all_tables_of_the_schema_and_logs_each_operation(lake, 
     looked, done = on_trino("--dry-run", "-o", "json"), on_trino("-o", "json")
 
     assert (looked.returncode, done.returncode) == (0, 0), done.stderr
+    planned = [(operation, "planned") for operation in OPERATIONS]
+    assert statuses(looked) == {"events": planned, "sales": planned}
+    assert "the table has 3 files." in looked.stdout
     # An empty snapshot comes with the creation of the table.
-    assert json.loads(looked.stdout)["tables"] == [
-        {"table": f"iceberg.{lake.schema}.{table}", "snapshots": 4, "files": 3, "problem": None}
-        for table in ("events", "sales")
-    ]
-    all_done = [(operation, "completed") for operation in OPERATIONS]
+    assert "the table has 4 snapshots." in looked.stdout
+    all_done = [(operation, "succeeded") for operation in OPERATIONS]
     assert statuses(done) == {"events": all_done, "sales": all_done}
     logged = lake.log("table_name, operation, status, files_before, files_after")
     assert logged == [
         [table, operation, "completed", 3 if operation == "optimize" else 1, 1]
         for table in ("events", "sales")
-        for operation in OPERATIONS
+        for operation in LOGGED
     ]
+    jobs = [
+        each["outcome"]["job_id"]
+        for report in json.loads(done.stdout)["tables"]
+        for each in report["operations"]
+    ]
+    assert lake.log("dag_run_id") == [[job] for job in jobs]
     assert (lake.rows("sales"), lake.rows("events")) == rows
     assert lake.sql(f'SELECT count(*) FROM iceberg.{lake.schema}."sales$snapshots"') == [[1]]
 
@@ -87,7 +95,7 @@ def test_a_table_that_fails_in_trino_leaves_the_other_alone(lake, stack, on_trin
     assert "Failed to load table: broken" in looked.stdout
     assert statuses(done) == {
         "broken": [(operation, "failed") for operation in OPERATIONS],
-        "sound": [(operation, "completed") for operation in OPERATIONS],
+        "sound": [(operation, "succeeded") for operation in OPERATIONS],
     }
     assert Counter((table, status) for table, _, status in lake.log()) == {
         ("broken", "failed"): 3,

@@ -86,7 +86,7 @@ def test_a_table_that_trino_maintained_is_surveyed_and_planned(house):
         errors=trino_errors(),
         settings=house.lake.settings(snapshot_retention="0s", min_retention="0s"),
     )
-    assert [str(outcome.status) for outcome in outcomes] == ["completed"] * 3
+    assert [str(outcome.status) for outcome in outcomes] == ["succeeded"] * 3
 
     house.app().maintenance.health(house.ref())
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from neve.trino import (
-    Counts,
     Outcome,
     get_file_count,
     get_snapshot_count,
@@ -20,11 +19,12 @@ from neve.trino import (
     run_remove_orphan_files,
 )
 from neve.trino.connect import trino_errors
+from neve.trino.procedures import OPERATIONS
 
 pytestmark = pytest.mark.promise(32)
 
 NOON = datetime(2026, 3, 1, 12, 30, 45, 123456, tzinfo=UTC)
-OPERATIONS = ["optimize", "expire_snapshots", "remove_orphan_files"]
+LOGGED = ["optimize", "expire_snapshots", "remove_orphan_files"]
 
 
 def maintain(lake: Any, table: str, **settings: Any) -> list[Outcome]:
@@ -58,8 +58,8 @@ def test_small_files_are_compacted_and_the_rows_stay(lake) -> None:
 
     optimize, *_ = maintain(lake, "sales")
 
-    assert (optimize.before.files, optimize.after.files) == (4, 1)
-    assert optimize.details == "4 files became 1."
+    assert (optimize.stats.files_before, optimize.stats.files_after) == (4, 1)
+    assert optimize.reason == "4 files became 1."
     assert lake.rows("sales") == rows
     assert get_file_count(lake.cursor, "sales", **lake.place) == 1
 
@@ -69,7 +69,7 @@ def test_files_over_the_threshold_are_not_compacted(lake) -> None:
 
     optimize, *_ = maintain(lake, "sales", file_size_threshold="1B")
 
-    assert (optimize.before.files, optimize.after.files) == (3, 3)
+    assert (optimize.stats.files_before, optimize.stats.files_after) == (3, 3)
 
 
 def test_old_snapshots_are_expired_under_a_lowered_floor(lake) -> None:
@@ -79,7 +79,7 @@ def test_old_snapshots_are_expired_under_a_lowered_floor(lake) -> None:
     _, expire, _ = maintain(lake, "sales", snapshot_retention="0s", min_retention="0s")
 
     # The table's own creation is a snapshot too, and compaction adds one.
-    assert (expire.before.snapshots, expire.after.snapshots) == (5, 1)
+    assert (expire.snapshots_before, expire.snapshots_after) == (5, 1)
     assert get_snapshot_count(lake.cursor, "sales", **lake.place) == 1
     assert lake.rows("sales") == rows
 
@@ -105,26 +105,27 @@ def test_young_orphans_are_kept(lake, stack) -> None:
 
     *_, clean_up = maintain(lake, "sales")
 
-    assert clean_up.status == "completed"
+    assert clean_up.status == "succeeded"
     assert orphan.exists()
 
 
-def test_nothing_to_do_is_completed(lake) -> None:
+def test_nothing_to_do_is_a_success(lake) -> None:
     """No small files, no expired snapshots, no orphan files."""
     lake.make_table("sales", files=1)
 
     outcomes = maintain(lake, "sales")
 
-    assert statuses(outcomes) == ["completed"] * 3
-    assert {outcome.before for outcome in outcomes} == {Counts(snapshots=2, files=1)}
-    assert {outcome.after for outcome in outcomes} == {Counts(snapshots=2, files=1)}
-    assert lake.log() == [["sales", operation, "completed"] for operation in OPERATIONS]
+    assert statuses(outcomes) == ["succeeded"] * 3
+    counts = {"snapshots": 2, "files": 1}
+    assert [outcome.figures_before for outcome in outcomes] == [counts] * 3
+    assert [outcome.figures_after for outcome in outcomes] == [counts] * 3
+    assert lake.log() == [["sales", operation, "completed"] for operation in LOGGED]
 
 
 def test_an_empty_table_is_nothing_to_do(lake) -> None:
     lake.make_table("empty", files=0)
 
-    assert statuses(maintain(lake, "empty")) == ["completed"] * 3
+    assert statuses(maintain(lake, "empty")) == ["succeeded"] * 3
 
 
 def test_a_missing_log_table_is_created_with_its_columns(lake) -> None:
@@ -132,7 +133,7 @@ def test_a_missing_log_table_is_created_with_its_columns(lake) -> None:
 
     outcomes = maintain(lake, "sales")
 
-    assert [outcome.log_problem for outcome in outcomes] == [None] * 3
+    assert not any("was not written" in outcome.reason for outcome in outcomes)
     columns = lake.sql(f"DESCRIBE {lake.name('_maintenance_log')}")
     assert [(name, kind) for name, kind, *_ in columns] == [
         *[(name, "varchar") for name in ("table_name", "operation", "status", "details")],
@@ -171,10 +172,10 @@ def test_a_second_run_changes_nothing_and_adds_its_rows(lake) -> None:
 
     again = maintain(lake, "sales")
 
-    assert again[0].details == "No files to compact: 1 file as before."
-    assert again[0].before == again[-1].after
+    assert again[0].reason == "No files to compact: 1 file as before."
+    assert again[0].figures_before == again[-1].figures_after
     assert lake.rows("sales") == rows
-    assert lake.log() == [["sales", operation, "completed"] for operation in OPERATIONS * 2]
+    assert lake.log() == [["sales", operation, "completed"] for operation in LOGGED * 2]
 
 
 def test_less_than_seven_days_is_refused_by_trino(lake) -> None:
@@ -182,8 +183,8 @@ def test_less_than_seven_days_is_refused_by_trino(lake) -> None:
 
     outcomes = maintain(lake, "sales", snapshot_retention="1d", orphan_retention="1d")
 
-    assert statuses(outcomes) == ["completed", "failed", "failed"]
-    assert "shorter than the minimum retention" in outcomes[1].details
+    assert statuses(outcomes) == ["succeeded", "failed", "failed"]
+    assert "shorter than the minimum retention" in outcomes[1].reason
     assert [row[2] for row in lake.log()] == ["completed", "failed", "failed"]
 
 
@@ -215,14 +216,14 @@ def test_a_schema_is_maintained_without_its_views(lake) -> None:
         lake.sql(f"DROP VIEW {lake.name('v')}")
 
     assert views == ["v"]
-    assert [(outcome.table, str(outcome.operation)) for outcome in outcomes] == [
+    assert [(outcome.table.name, outcome.operation) for outcome in outcomes] == [
         (table, operation) for table in ("a", "b") for operation in OPERATIONS
     ]
-    assert statuses(outcomes) == ["completed"] * 6
+    assert statuses(outcomes) == ["succeeded"] * 6
 
 
 @pytest.mark.parametrize("threshold", ["512kB", "1.5GB"])
 def test_trino_understands_every_size_that_is_let_through(lake, threshold: str) -> None:
     lake.make_table("sales", files=1)
 
-    assert maintain(lake, "sales", file_size_threshold=threshold)[0].status == "completed"
+    assert maintain(lake, "sales", file_size_threshold=threshold)[0].status == "succeeded"

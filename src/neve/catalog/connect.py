@@ -45,18 +45,20 @@ class Catalogs:
     """The configured catalogs, with those of ~/.pyiceberg.yaml behind them."""
 
     def __init__(
-        self, configured: Mapping[str, Mapping[str, str]], default: str | None = None
+        self,
+        configured: Mapping[str, Mapping[str, str]],
+        default: str | None = None,
+        *,
+        required: bool = True,
     ) -> None:
+        """Without `required`, that there is no catalog is an error for whoever asks for one."""
         self._properties = {name: dict(properties) for name, properties in configured.items()}
         for name, properties in _fallback_catalogs().items():
             self._properties.setdefault(name, properties)
-        if not self._properties:
-            raise ConfigError(
-                "No catalog is configured.",
-                next_step="Add one under catalogs: in neve.yaml, or to ~/.pyiceberg.yaml.",
-            )
-        self._default = default or next(iter(self._properties))
-        if self._default not in self._properties:
+        if required:
+            self._require_one()
+        self._default = default or next(iter(self._properties), "")
+        if self._default and self._default not in self._properties:
             raise ConfigError(f"default_catalog names {self._default!r}, which is not configured.")
         self._open: dict[str, ReadableCatalog] = {}
         self._writable: dict[str, Catalog] = {}
@@ -72,12 +74,20 @@ class Catalogs:
     def default(self) -> str:
         return self._default
 
+    def _require_one(self) -> None:
+        if not self._properties:
+            raise ConfigError(
+                "No catalog is configured.",
+                next_step="Add one under catalogs: in neve.yaml, or to ~/.pyiceberg.yaml.",
+            )
+
     def properties(self, name: str) -> dict[str, str]:
         """The catalog's properties as pyiceberg takes them."""
         return dict(self._properties[name])
 
     def parse(self, text: str) -> TableRef:
         """A table by the name that a user wrote."""
+        self._require_one()
         return parse_table_ref(text, default_catalog=self._default, catalogs=self._properties)
 
     def catalog(self, name: str) -> ReadableCatalog:
@@ -132,6 +142,7 @@ class Catalogs:
 
     def find(self, pattern: str = "*") -> Found:
         """The same, where every catalog speaks for itself."""
+        self._require_one()
         if not any(character in pattern for character in GLOB_CHARACTERS):
             return Found([self.parse(pattern)])
         names = self._matching_catalogs(pattern)

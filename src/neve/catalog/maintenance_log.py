@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyiceberg import exceptions as iceberg
@@ -28,6 +28,7 @@ from neve.model.errors import CatalogError, CommitUnknown, NeveError
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.planning.maintenance_log import LOG_COLUMNS, by_log, log_row
+from neve.retries import RetryPolicy, Sleep, retrying
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +49,7 @@ NEW_LOG = Schema(
 MAX_FORMAT_VERSION = 2
 #: Tells the commit of one call from all others, where its answer was lost.
 WRITE_PROPERTY = "neve.log-write"
-ATTEMPTS = 12
-FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 2.0
+POLICY = RetryPolicy(attempts=12, first_pause_seconds=0.05, max_pause_seconds=2.0)
 
 Fallback = Callable[[Sequence[Outcome]], list[TableRef]]
 
@@ -66,7 +66,7 @@ class CatalogLog:
         catalogs: Catalogs,
         fallback: Fallback,
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
     ) -> None:
         self._catalogs = catalogs
         self._fallback = fallback
@@ -85,31 +85,31 @@ class CatalogLog:
 
     def _append(self, log: TableRef, outcomes: Sequence[Outcome]) -> None:
         write_id = str(uuid.uuid4())
-        for attempt in range(ATTEMPTS):
-            table = self._open(log)
-            if attempt and _has_landed(table, write_id):
-                return
-            if table.format_version > MAX_FORMAT_VERSION:
-                raise _NotForPyiceberg
-            try:
-                table.append(
-                    arrow_rows(log, table.schema(), outcomes),
-                    snapshot_properties={WRITE_PROPERTY: write_id},
-                )
-            except (ImportError, NotImplementedError, iceberg.NotInstalledError) as error:
-                raise _NotForPyiceberg from error
-            except iceberg.CommitStateUnknownException:
-                if _has_landed(self._open(log), write_id):
-                    return
+        # Again only where it is certain that nothing was committed.
+        retrying(
+            partial(self._append_once, log, outcomes, write_id),
+            on=_was_refused,
+            policy=POLICY,
+            sleep=self._sleep,
+        )
+
+    def _append_once(self, log: TableRef, outcomes: Sequence[Outcome], write_id: str) -> None:
+        table = self._open(log)
+        # A refusal may have come after all: an attempt before this one is looked for.
+        if _has_landed(table, write_id):
+            return
+        if table.format_version > MAX_FORMAT_VERSION:
+            raise _NotForPyiceberg
+        try:
+            table.append(
+                arrow_rows(log, table.schema(), outcomes),
+                snapshot_properties={WRITE_PROPERTY: write_id},
+            )
+        except (ImportError, NotImplementedError, iceberg.NotInstalledError) as error:
+            raise _NotForPyiceberg from error
+        except iceberg.CommitStateUnknownException:
+            if not _has_landed(self._open(log), write_id):
                 raise
-            except failures() as error:
-                # Again only where it is certain that nothing was committed.
-                if attempt == ATTEMPTS - 1 or not _was_refused(error):
-                    raise
-            else:
-                return
-            pause = min(FIRST_PAUSE_SECONDS * 2**attempt, MAX_PAUSE_SECONDS)
-            self._sleep(pause * random.uniform(0.5, 1.5))
 
     def _open(self, log: TableRef) -> Table:
         """The log as it is now, made where there is none; another Neve may be faster."""

@@ -140,11 +140,16 @@ def plan(
 def matching_tables(neve: Neve, patterns: list[str]) -> Found:
     """Tables that any of the patterns is for, and catalogs that did not answer."""
     found = neve.find(*patterns)
+    refuse_if_none(found, patterns)
+    return found
+
+
+def refuse_if_none(found: Found, patterns: list[str]) -> None:
+    """Raise where no table matches, and every catalog has answered."""
     if not found.tables and not found.problems:
         raise InputError(
             f"No table matches {' '.join(patterns)}.", next_step="List tables: neve tables"
         )
-    return found
 
 
 def apply(

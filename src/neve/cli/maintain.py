@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -10,22 +9,21 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.cli.change import matching_tables
+from neve.cli.change import refuse_if_none
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
     ConfigOption,
     OutputOption,
     application,
-    errors_explained,
     exit_after,
 )
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
-from neve.model.errors import InputError, NeveError
-from neve.model.maintenance import TableReport
-from neve.settings import load_settings
+from neve.model.errors import NeveError
+from neve.model.job import TRINO
+from neve.model.maintenance import MaintainRequest, TableReport
 
 
 def maintain(
@@ -52,36 +50,28 @@ def maintain(
     `engine: trino`, the configuration is the order to do it.
     """
     printer = Output(output)
-    with errors_explained(printer):
-        settings = load_settings(config)
-    if settings.engine == "trino":
-        # The Trino client is needed here alone.
-        from neve.cli.maintain_trino import maintain_by_trino
-
-        with errors_explained(printer), printer.working():
-            if due or now:
-                raise InputError(
-                    "With engine: trino there are no schedules and no windows.",
-                    next_step="Leave --due and --now out, and let cron or a DAG call it.",
-                )
-            good = maintain_by_trino(
-                settings.trino, patterns or [], dry_run=dry_run, printer=printer
-            )
-        sys.exit(EXIT_OK if good else EXIT_ERROR)
     with application(printer, config) as neve:
-        found = matching_tables(neve, patterns or ["*"])
+        # Before any table is asked for.
+        MaintainRequest(only_due=due, any_time=now).check(neve.engine)
+        found = neve.maintainable(*(patterns or []))
+        if neve.engine != TRINO:
+            # Trino refuses names of nothing itself, and an empty schema of it is no mistake.
+            refuse_if_none(found, patterns or ["*"])
         reports = neve.maintain(
             found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
         )
-    printer.result(_document(reports, found.problems), lambda: _render(reports))
+        engine = neve.engine
+    printer.result(_document(engine, reports, found.problems), lambda: _render(reports))
     is_good = all(report.is_good for report in reports)
     exit_after(printer, list(found.problems.values()), EXIT_OK if is_good else EXIT_ERROR)
 
 
-def _document(reports: Sequence[TableReport], problems: Mapping[str, NeveError]) -> dict[str, Any]:
+def _document(
+    engine: str, reports: Sequence[TableReport], problems: Mapping[str, NeveError]
+) -> dict[str, Any]:
     """Every table's report, and every catalog whose tables could not be listed."""
     return {
-        "engine": "spark",
+        "engine": engine,
         "tables": [to_document(report) for report in reports],
         "catalog_problems": [
             {"catalog": name, "problem": why.message, "next_step": why.next_step}

@@ -44,6 +44,11 @@ class Trigger(StrEnum):
     EVENT = "event"
 
 
+#: The argument that names the engine of a job, where that is not Spark.
+ENGINE = "engine"
+TRINO = "trino"
+
+
 @dataclass(frozen=True, slots=True)
 class JobRequest:
     """What is asked for. It is a value: whoever asks, the same request becomes the same job."""
@@ -78,6 +83,11 @@ class JobRequest:
                 "The time before which a job must not begin has no time zone.",
                 next_step="Write it with one, for example 2026-01-02T03:04:05Z.",
             )
+
+    @property
+    def is_for_trino(self) -> bool:
+        """Whether Trino runs it, by a procedure of its own."""
+        return self.arguments.get(ENGINE) == TRINO
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from neve.model.errors import InputError
+from neve.model.job import TRINO
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
@@ -22,6 +24,14 @@ class MaintainRequest:
     #: Also outside of the policies' windows.
     any_time: bool = False
     parallel_tables: int = 4
+
+    def check(self, engine: str) -> None:
+        """Raise for what the engine would have to ignore."""
+        if engine == TRINO and (self.only_due or self.any_time):
+            raise InputError(
+                "With engine: trino there are no schedules and no windows.",
+                next_step="Leave --due and --now out, and let cron or a DAG call it.",
+            )
 
 
 class ReportStatus(StrEnum):

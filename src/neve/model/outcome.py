@@ -33,10 +33,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompactionStats:
-    """The table before and after."""
+    """The table before and after; None where an engine could not count its files."""
 
-    files_before: int = 0
-    files_after: int = 0
+    files_before: int | None = 0
+    files_after: int | None = 0
     files_compacted: int = 0
     files_removed: int = 0
     bytes_before: int = 0
@@ -122,8 +122,9 @@ class Outcome:
     proof: Proof | None = None
     snapshot_before: int | None = None
     snapshot_after: int | None = None
-    snapshots_before: int = 0
-    snapshots_after: int = 0
+    #: None where an engine could not count them.
+    snapshots_before: int | None = 0
+    snapshots_after: int | None = 0
     estimated_cost: Cost | None = None
     actual_usd: float | None = None
     #: Bytes that the engine read, for learning rates.

@@ -20,8 +20,10 @@ LOG_COLUMNS: Mapping[str, str] = {
     "snapshots_after": "int",
     "files_before": "int",
     "files_after": "int",
+    # The id by which whoever ran the operation knows that run: Neve's job id, or the id that a
+    # program gives to the functions of neve.trino, such as that of an Airflow DAG run.
     "dag_run_id": "string",
-    # UTC without saying so: all engines read it alike.
+    # When it ended, in UTC without saying so: all engines read it alike.
     "executed_at": "timestamp",
 }
 #: The log speaks the words that every engine's log speaks.

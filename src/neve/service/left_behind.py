@@ -8,7 +8,7 @@ from dataclasses import replace
 from neve.model.errors import CatalogError, EngineNeeded, NeveError, TableNotFound, TableUnreadable
 from neve.model.job import Job
 from neve.service.ports import Engine
-from neve.service.recover import settle_left_behind
+from neve.service.recover import settle_left_behind, settle_untraceable
 from neve.service.services import Services
 
 
@@ -21,6 +21,7 @@ def settle_jobs(
         raise EngineNeeded("Its rows can be compared by Spark alone")
 
     looking = replace(services, make_engine=no_engine)
+    lost = settle_untraceable(looking, lost)
     left: dict[str, NeveError] = {}
     down: dict[str, NeveError] = {
         name: CatalogError(f"Catalog {name} is not configured any more.")

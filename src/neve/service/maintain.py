@@ -50,7 +50,7 @@ def maintain_tables(
     if request.dry_run:
         return ordered
     services.store.record_run([report.table for report in ordered if report.operations])
-    return _log(services, ordered)
+    return write_log(services, ordered)
 
 
 def _result(future: Future[TableReport], table: TableRef) -> TableReport:
@@ -210,7 +210,7 @@ def _still(
     )
 
 
-def _log(services: Services, reports: list[TableReport]) -> list[TableReport]:
+def write_log(services: Services, reports: Sequence[TableReport]) -> list[TableReport]:
     """One commit for each log table; problem with the log is said, not raised."""
     services.reporter("Writing the maintenance log …")
     outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]

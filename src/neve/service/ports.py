@@ -20,6 +20,7 @@ from neve.model.integrity import (
 )
 from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
 from neve.model.metadata_change import MetadataChange
+from neve.model.operation import Operation
 from neve.model.orphans import (
     FileTotals,
     ListedFile,
@@ -229,6 +230,27 @@ class Engine(Protocol):
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         """Of the paths, the files that are there now."""
+        ...
+
+
+class Procedures(Protocol):
+    """An engine that runs operations whole, on its own: it neither shows a plan nor a proof."""
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """What it can run, in the order in which it is run."""
+        ...
+
+    def find(self, patterns: Sequence[str]) -> list[TableRef]:
+        """Tables of users that any of the patterns is for; its own choice without any."""
+        ...
+
+    def plan(self, table: TableRef) -> Mapping[Operation, str]:
+        """What each operation would be asked to do; raises where the table cannot be read."""
+        ...
+
+    def run(self, table: TableRef, operation: Operation, job_id: str, clock: Clock) -> Outcome:
+        """Run it to its end. A failure is an outcome, too; unknown, where nobody answered."""
         ...
 
 

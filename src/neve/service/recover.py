@@ -42,6 +42,13 @@ ENDED_EARLY = {
 }
 
 
+#: Trino's snapshots carry no job's name.
+ENDED_IN_TRINO = (
+    "It ended early. Trino may have finished it all the same, which the table does not tell; "
+    "what it left undone is done by the next run."
+)
+
+
 def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, NeveError]]:
     """Find each lost job's id in the snapshot log, and prove what it committed.
 
@@ -49,7 +56,7 @@ def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, 
     and the others do not wait for them.
     """
     left: list[tuple[Job, NeveError]] = []
-    for job in services.store.unfinished(facts.table):
+    for job in settle_untraceable(services, services.store.unfinished(facts.table)):
         try:
             state, reason = _judge(services, job, facts)
         except StoreError:
@@ -63,7 +70,7 @@ def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, 
 
 def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, NeveError]]:
     """The same for whoever has not surveyed the table; most tables have nothing to settle."""
-    jobs = services.store.unfinished(table)
+    jobs = settle_untraceable(services, services.store.unfinished(table))
     if not jobs:
         return []
     try:
@@ -78,6 +85,14 @@ def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, N
     except NeveError as error:
         return [(job, error) for job in jobs]
     return settle_unfinished(services, facts)
+
+
+def settle_untraceable(services: Services, jobs: Sequence[Job]) -> list[Job]:
+    """End the jobs of which no table can tell anything; returns the others."""
+    for job in jobs:
+        if job.request.is_for_trino:
+            services.store.settle(job, JobState.FAILED, ENDED_IN_TRINO)
+    return [job for job in jobs if not job.request.is_for_trino]
 
 
 def settle_after(services: Services, held: HeldLease, error: NeveError) -> None:

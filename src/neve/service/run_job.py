@@ -14,7 +14,7 @@ from functools import partial
 
 from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
-from neve.model.outcome import Outcome, Status
+from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.service.context import JobContext, Prepared, Work
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_of
@@ -26,7 +26,7 @@ from neve.service.services import Services
 
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
-    handler_of(request.operation).prepare(services, request)
+    handler_of(request).prepare(services, request)
     return services.store.submit(str(uuid.uuid4()), request)
 
 
@@ -38,7 +38,7 @@ def run(
     What was planned and shown already is run as far as it still holds. With `log=False` the row of
     the maintenance log is left to the caller, who may write many.
     """
-    handler = handler_of(request.operation)
+    handler = handler_of(request)
     made = prepared or handler.prepare(services, request)
     return run_work(services, request, partial(handler.run, prepared=made), log=log)
 
@@ -48,7 +48,7 @@ def run_job(services: Services, lease: Lease) -> Outcome:
     job = services.store.job(lease.job_id)
     if job is None:
         raise StoreError(f"Job {lease.job_id} is not in the store any more.")
-    return _run_claimed(services, lease, job.request, handler_of(job.operation).run)
+    return _run_claimed(services, lease, job.request, handler_of(job.request).run)
 
 
 def run_work(services: Services, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
@@ -129,6 +129,10 @@ def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
         reason=stop.message,
         started_at=context.started_at,
         finished_at=context.services.clock(),
+        # Nobody has counted.
+        stats=CompactionStats(files_before=None, files_after=None),
+        snapshots_before=None,
+        snapshots_after=None,
     )
 
 

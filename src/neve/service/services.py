@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
@@ -19,6 +20,7 @@ from neve.service.ports import (
     JobStore,
     MaintenanceLog,
     MetadataWriter,
+    Procedures,
     Reporter,
     Surveyor,
 )
@@ -42,11 +44,23 @@ class Services:
     #: Where events of jobs go; nowhere by default.
     events: Callable[[JobEvent], None] = lambda event: None
     stop: StopSignal = field(default_factory=StopSignal)
+    #: Runs the jobs that are for Trino, where it is configured.
+    make_procedures: Callable[[], Procedures] | None = None
 
     @property
     def engine(self) -> Engine:
         """Made when something is to be changed: looking needs no engine."""
         return self.make_engine()
+
+    @property
+    def procedures(self) -> Procedures:
+        """What runs the jobs that are for Trino."""
+        if self.make_procedures is None:
+            raise ConfigError(
+                "This job is for Trino, and this Neve works with Spark.",
+                next_step="Run it where neve.yaml says engine: trino.",
+            )
+        return self.make_procedures()
 
     def with_reporter(self, reporter: Reporter) -> Self:
         """The same, telling another reporter what is going on."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from neve.model.errors import CommitConflict, ExecutionError
 from neve.model.expiry import TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
+from neve.retries import RetryPolicy, retrying
 from neve.service.services import Services
 
 #: How often a change is judged again where writers are faster than its commit.
-ATTEMPTS = 3
+POLICY = RetryPolicy(attempts=3)
 
 
 def undo_tag(services: Services, facts: TableFacts, job_id: str, window_seconds: int) -> TagToSet:
@@ -60,13 +63,11 @@ def drop_undo_tag(services: Services, facts: TableFacts, tag: TagToSet) -> None:
 
 def _commit(services: Services, change: MetadataChange) -> None:
     """Each attempt is judged by the table as it is then."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            services.metadata.commit(change)
-        except CommitConflict:
-            continue
-        return
-    services.metadata.commit(change)
+    retrying(
+        partial(services.metadata.commit, change),
+        on=lambda error: isinstance(error, CommitConflict),
+        policy=POLICY,
+    )
 
 
 def take_back(services: Services, job_id: str, after: TableFacts) -> str:

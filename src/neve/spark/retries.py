@@ -7,20 +7,18 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from neve.model.errors import CommitConflict
+from neve.retries import RetryPolicy, Sleep, retrying
 
-ATTEMPTS = 5
-FIRST_PAUSE_SECONDS = 0.2
+POLICY = RetryPolicy(attempts=5, first_pause_seconds=0.2)
 
 Result = TypeVar("Result")
 
 
-def despite_writers(
-    attempt: Callable[[], Result], *, sleep: Callable[[float], None] = time.sleep
-) -> Result:
+def despite_writers(attempt: Callable[[], Result], *, sleep: Sleep = time.sleep) -> Result:
     """Try again where a writer was faster; each attempt must look at the table again."""
-    for number in range(ATTEMPTS - 1):
-        try:
-            return attempt()
-        except CommitConflict:
-            sleep(FIRST_PAUSE_SECONDS * 2**number)
-    return attempt()
+    return retrying(
+        attempt,
+        on=lambda error: isinstance(error, CommitConflict),
+        policy=POLICY,
+        sleep=sleep,
+    )

@@ -12,6 +12,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from neve.model.errors import ParquetError, ParquetUnsupported
+from neve.retries import RetryPolicy, retrying
 from neve.storage.readers import FIRST_READ_BYTES, whole
 
 #: What stores say of a request that they do not offer.
@@ -21,7 +22,7 @@ _FORBIDDEN: Final = frozenset(("AccessDenied", "Forbidden", "403"))
 _CHANGED: Final = frozenset(("PreconditionFailed", "412"))
 _EMPTY: Final = frozenset(("InvalidRange", "416"))
 #: The client repeats requests itself, but not those whose answer breaks off in the middle.
-_READ_ATTEMPTS: Final = 3
+_READING: Final = RetryPolicy(attempts=3)
 
 TAIL_BYTES: Final = FIRST_READ_BYTES
 
@@ -111,18 +112,19 @@ class S3Store:
     def fetch(self, path: str, span: str, etag: str | None = None) -> Fetched:
         """A range in the words of HTTP; with an ETag, only of that very object."""
         condition = {} if etag is None else {"IfMatch": f'"{etag}"'}
-        why: Exception | None = None
-        for _ in range(_READ_ATTEMPTS):
-            try:
-                answer = self._ask("gets", "get_object", path, Range=span, **condition)
-                return self._read(path, answer, etag)
-            except S3Refused as error:
-                if error.is_precondition:
-                    raise _changed(path) from error
-                raise
-            except (BotoCoreError, EOFError) as error:
-                why = error
-        raise ParquetError(f"{path} cannot be read: the answers broke off.") from why
+
+        def read() -> Fetched:
+            answer = self._ask("gets", "get_object", path, Range=span, **condition)
+            return self._read(path, answer, etag)
+
+        try:
+            return retrying(read, on=_broke_off, policy=_READING)
+        except S3Refused as error:
+            if error.is_precondition:
+                raise _changed(path) from error
+            raise
+        except (BotoCoreError, EOFError) as error:
+            raise ParquetError(f"{path} cannot be read: the answers broke off.") from error
 
     def _read(self, path: str, answer: Mapping[str, Any], etag: str | None) -> Fetched:
         length = int(answer["ContentLength"])
@@ -295,6 +297,10 @@ def _has_own_key(answer: Mapping[str, Any]) -> bool:
     return "SSECustomerAlgorithm" in answer or str(
         answer.get("ServerSideEncryption", "")
     ).startswith("aws:kms")
+
+
+def _broke_off(error: Exception) -> bool:
+    return isinstance(error, (BotoCoreError, EOFError))
 
 
 def _changed(path: str) -> ParquetError:

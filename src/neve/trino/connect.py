@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neve.model.errors import EnvironmentProblem
+from neve.trino.cursor import Errors
 from neve.trino.tables import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
 
@@ -42,12 +43,18 @@ def connect(
     )
 
 
-def trino_errors() -> tuple[type[Exception], ...]:
+def trino_errors() -> Errors:
     """What a cursor of the Trino client raises when Trino or the way to it fails."""
     exceptions = _client("trino.exceptions")
     # The client's errors for a failing proxy stand outside its DB-API tree; a connection that
     # breaks while rows are read comes as an OSError.
     return (exceptions.Error, exceptions.HttpError, OSError)
+
+
+def lost_errors() -> Errors:
+    """Of these, those after which nobody knows how far Trino came with the statement."""
+    exceptions = _client("trino.exceptions")
+    return (exceptions.TrinoConnectionError, exceptions.HttpError, OSError)
 
 
 def _client(module: str) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 Rows = list[Sequence[Any]]
+#: What the driver of a cursor raises.
+Errors = tuple[type[Exception], ...]
 
 
 class Cursor(Protocol):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from neve.model.errors import InputError
-from neve.planning.maintenance_log import LOG_COLUMNS, LOG_TABLE_NAME
-from neve.trino.quoting import quote_table
+from neve.model.errors import CatalogError, InputError, NeveError
+from neve.model.outcome import Outcome
+from neve.model.table import TableRef
+from neve.planning.maintenance_log import LOG_COLUMNS, LOG_TABLE_NAME, by_log, log_row
+from neve.retries import RetryPolicy, Sleep, retrying
+from neve.trino.cursor import Cursor, Errors, run
+from neve.trino.quoting import place_of, quote_table
+from neve.trino.sentences import error_sentence, was_refused
 from neve.trino.tables import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
 #: Iceberg's types in Trino's words.
 TRINO_TYPES = {"string": "VARCHAR", "int": "INTEGER", "timestamp": "TIMESTAMP(6)"}
+#: Tables that are maintained side by side write to one log.
+POLICY = RetryPolicy(attempts=5, first_pause_seconds=0.2)
 
 
 def build_maintenance_log_ddl(
@@ -51,3 +62,53 @@ def build_maintenance_log_insert(
         f"INSERT INTO {quote_table(catalog, schema, LOG_TABLE_NAME)} ({names}) VALUES ({marks})"
     )
     return statement, [*texts, *counts, str(dag_run_id), at]
+
+
+@dataclass(frozen=True, slots=True)
+class TrinoLog:
+    """Appends rows to the log beside each table; a missing log is made."""
+
+    cursor: Cursor
+    errors: Errors
+    sleep: Sleep = time.sleep
+
+    def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
+        """A row about each outcome; one that cannot be written does not keep the others out."""
+        logs, problems = by_log(outcomes), []
+        for log, members in logs.items():
+            problem = self._create(log)
+            for outcome in members:
+                if said := self._insert(log, outcome):
+                    # What was wrong first is the cause.
+                    problems.append(f"Writing to {log} failed: {problem or said}")
+        if problems:
+            raise CatalogError(
+                problems[0], next_step="Check that Trino may create and write that table."
+            )
+        return list(logs)
+
+    def _create(self, log: TableRef) -> str | None:
+        try:
+            run(self.cursor, build_maintenance_log_ddl(**place_of(log)))
+        except self.errors as error:
+            # Perhaps another run created it in this very moment: the insert will tell.
+            return error_sentence(error)
+        return None
+
+    def _insert(self, log: TableRef, outcome: Outcome) -> str | None:
+        """What is wrong, if anything is; again only where certainly nothing was committed."""
+        # With its zone, so that a time without one is refused.
+        row: dict[str, Any] = {**log_row(outcome), "executed_at": outcome.finished_at}
+        try:
+            statement, parameters = build_maintenance_log_insert(**(row | place_of(log)))
+            retrying(
+                partial(run, self.cursor, statement, parameters),
+                on=lambda error: isinstance(error, self.errors) and was_refused(error),
+                policy=POLICY,
+                sleep=self.sleep,
+            )
+        except NeveError as error:
+            return error.message
+        except self.errors as error:
+            return error_sentence(error)
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from neve.model.errors import InputError
+from neve.model.table import TableRef
 
 # Trino's own spelling of sizes and durations, without the spaces that it would tolerate.
 _SIZE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?(B|kB|MB|GB|TB|PB)")
@@ -24,6 +25,16 @@ def quote_table(catalog: str, schema: str, table: str) -> str:
 def quote_metadata_table(catalog: str, schema: str, table: str, kind: str) -> str:
     """Name a metadata table, such as the `snapshots` of a table."""
     return ".".join(quote_identifier(part) for part in (catalog, schema, f"{_plain(table)}${kind}"))
+
+
+def place_of(table: TableRef) -> dict[str, str]:
+    """The table's catalog and schema, in Trino's words."""
+    if len(table.namespace) != 1:
+        raise InputError(
+            f"Trino cannot address the table {table}: its namespace has several levels.",
+            next_step="Write catalog.schema.table, as Trino does.",
+        )
+    return {"catalog": table.catalog, "schema": table.namespace[0]}
 
 
 def size_literal(text: str) -> str:

@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 
 from neve.model.errors import CatalogError, InputError
 from neve.model.found import GLOB_CHARACTERS
-from neve.trino.cursor import Cursor, run
-from neve.trino.maintain import Errors, MaintenanceSettings
+from neve.model.table import TableRef
+from neve.trino.cursor import Cursor, Errors, run
 from neve.trino.quoting import quote_identifier
 from neve.trino.sentences import error_sentence
+from neve.trino.settings import MaintenanceSettings
 from neve.trino.tables import get_user_tables, get_views
 
 #: Trino's own schema is in every catalog, and nothing in it is a table of anybody's.
 OWN_SCHEMA = "information_schema"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One table to maintain, with the settings of its schema."""
-
-    table: str
-    settings: MaintenanceSettings
-
-    def __str__(self) -> str:
-        return f"{self.settings.catalog}.{self.settings.schema}.{self.table}"
-
-
 def select_tables(
     cursor: Cursor, patterns: Sequence[str], settings: MaintenanceSettings, errors: Errors
-) -> list[Place]:
+) -> list[TableRef]:
     """The user tables that match; without patterns those of the configured schema."""
-    found: dict[str, Place] = {}
+    found: dict[TableRef, None] = {}
     for pattern in patterns or ("*",):
         catalog, schema, table = _parts(pattern, settings)
-        try:
-            places = list(_matching(cursor, replace(settings, catalog=catalog), schema, table))
-        except errors as error:
-            raise CatalogError(
-                f"Trino did not list the tables of {catalog}.{schema}: {error_sentence(error)}",
-                next_step="Check that Trino and its catalog are up and that the schema exists.",
-            ) from error
-        found |= {str(place): place for place in places}
-    return list(found.values())
+        with listing(catalog, schema, errors):
+            found |= dict.fromkeys(_matching(cursor, catalog, schema, table))
+    return list(found)
+
+
+def user_tables(cursor: Cursor, catalog: str, schema: str) -> list[TableRef]:
+    """The schema's tables, without its views and those of the lakehouse itself."""
+    # In this order: the client would warn of parameters if its first statement had some.
+    tables = get_user_tables(cursor, catalog=catalog, schema=schema)
+    views = set(get_views(cursor, catalog=catalog, schema=schema))
+    return [TableRef(catalog, (schema,), name) for name in tables if name not in views]
+
+
+@contextmanager
+def listing(catalog: str, schema: str, errors: Errors) -> Iterator[None]:
+    """Errors of the driver, in words of what was to be found."""
+    try:
+        yield
+    except errors as error:
+        raise CatalogError(
+            f"Trino did not list the tables of {catalog}.{schema}: {error_sentence(error)}",
+            next_step="Check that Trino and its catalog are up and that the schema exists.",
+        ) from error
 
 
 def _parts(pattern: str, settings: MaintenanceSettings) -> tuple[str, str, str]:
@@ -60,23 +64,15 @@ def _parts(pattern: str, settings: MaintenanceSettings) -> tuple[str, str, str]:
     return catalog, schema, table
 
 
-def _matching(
-    cursor: Cursor, settings: MaintenanceSettings, schema: str, table: str
-) -> list[Place]:
+def _matching(cursor: Cursor, catalog: str, schema: str, table: str) -> list[TableRef]:
     schemas = [schema]
     if any(character in schema for character in GLOB_CHARACTERS):
-        listed = run(cursor, f"SHOW SCHEMAS IN {quote_identifier(settings.catalog)}")
+        listed = run(cursor, f"SHOW SCHEMAS IN {quote_identifier(catalog)}")
         names = sorted(str(name) for (name, *_) in listed)
         schemas = [n for n in names if n != OWN_SCHEMA and fnmatchcase(n, schema)]
-    places = []
-    for name in schemas:
-        chosen = replace(settings, schema=name)
-        place = {"catalog": chosen.catalog, "schema": name}
-        tables = get_user_tables(cursor, **place)
-        views = set(get_views(cursor, **place))
-        places += [
-            Place(found, chosen)
-            for found in tables
-            if found not in views and fnmatchcase(found, table)
-        ]
-    return places
+    return [
+        found
+        for name in schemas
+        for found in user_tables(cursor, catalog, name)
+        if fnmatchcase(found.name, table)
+    ]

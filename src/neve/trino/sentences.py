@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from neve.trino.outcome import Counts, Operation
+from dataclasses import dataclass
+
+from neve.model.operation import Operation
+from neve.trino.settings import MaintenanceSettings
 
 # A failure in Trino can carry a page of text; the log wants its beginning.
 LONGEST_SENTENCE = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A table's size; None where Trino could not tell."""
+
+    snapshots: int | None = None
+    files: int | None = None
+
+    def figures(self) -> dict[str, int]:
+        """What is known, by name."""
+        known = {"snapshots": self.snapshots, "files": self.files}
+        return {name: count for name, count in known.items() if count is not None}
+
+
+def intend(operation: Operation, counts: Counts, settings: MaintenanceSettings) -> str:
+    """What Trino would be asked to do; it has no dry run of its own that could say more."""
+    match operation:
+        case Operation.REWRITE_DATA_FILES:
+            has = _number("file", counts.files)
+            return f"Would rewrite files under {settings.file_size_threshold}; the table has {has}."
+        case Operation.EXPIRE_SNAPSHOTS:
+            has = _number("snapshot", counts.snapshots)
+            age = settings.snapshot_retention
+            return f"Would expire snapshots older than {age}; the table has {has}."
+        case _:
+            age = settings.orphan_retention
+            return f"Would delete files older than {age} that no snapshot uses."
+
+
 def describe(operation: Operation, before: Counts, after: Counts) -> str:
     """A summary of an operation that completed."""
     match operation:
-        case Operation.OPTIMIZE:
+        case Operation.REWRITE_DATA_FILES:
             return _change("file", before.files, after.files, "No files to compact")
         case Operation.EXPIRE_SNAPSHOTS:
             return _change("snapshot", before.snapshots, after.snapshots, "No snapshots to expire")
-        case Operation.REMOVE_ORPHAN_FILES:
+        case _:
             # Orphans are in no count, and Trino does not say how many there were.
             return f"Orphan files removed, if any; the table uses {_number('file', after.files)}."
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from neve.model.errors import CatalogError, InputError
+from neve.model.outcome import CompactionStats
+from neve.model.table import TableRef
 from neve.trino import (
-    Counts,
     MaintenanceSettings,
     Operation,
     Outcome,
@@ -17,11 +18,16 @@ from neve.trino import (
     maintain_schema,
     maintain_table,
 )
+from neve.trino.procedures import NO_ANSWER, OPERATIONS
 from neve.trino.testing import FakeCursor, FakeTrinoError
 
 pytestmark = pytest.mark.promise(31)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LOGGED = ["optimize", "expire_snapshots", "remove_orphan_files"]
+NOT_LOGGED = (
+    "The maintenance log was not written: Writing to iceberg.lakehouse._maintenance_log failed: "
+)
 LOG = '"iceberg"."lakehouse"."_maintenance_log"'
 
 
@@ -55,6 +61,10 @@ def statuses(outcomes: list[Outcome]) -> list[str]:
     return [str(outcome.status) for outcome in outcomes]
 
 
+def log_problems(outcomes: list[Outcome]) -> list[str | None]:
+    return [outcome.reason.partition(NOT_LOGGED)[2] or None for outcome in outcomes]
+
+
 def test_the_operations_run_in_order_each_counted_and_logged() -> None:
     cursor = a_cursor()
 
@@ -80,35 +90,57 @@ def test_the_counts_before_and_after_are_in_the_outcome_and_in_the_log() -> None
     optimize, expire, clean_up = maintain(cursor)
 
     assert optimize == Outcome(
-        table="sales",
-        operation=Operation.OPTIMIZE,
-        status=Status.COMPLETED,
-        details="4 files became 1.",
-        before=Counts(4, 4),
-        after=Counts(5, 1),
-        executed_at=NOON,
+        job_id="run-1",
+        table=TableRef("iceberg", ("lakehouse",), "sales"),
+        operation=Operation.REWRITE_DATA_FILES,
+        status=Status.SUCCEEDED,
+        reason="4 files became 1.",
+        started_at=NOON,
+        finished_at=NOON,
+        stats=CompactionStats(files_before=4, files_after=1),
+        snapshots_before=4,
+        snapshots_after=5,
+        figures_before={"snapshots": 4, "files": 4},
+        figures_after={"snapshots": 5, "files": 1},
     )
-    assert (expire.before, expire.after) == (Counts(5, 1), Counts(1, 1))
-    assert clean_up.details == "Orphan files removed, if any; the table uses 1 file."
+    assert (expire.figures_before, expire.figures_after) == (
+        {"snapshots": 5, "files": 1},
+        {"snapshots": 1, "files": 1},
+    )
+    assert clean_up.reason == "Orphan files removed, if any; the table uses 1 file."
     naive = NOON.replace(tzinfo=None)
     assert logged(cursor)[:2] == [
         ["sales", "optimize", "completed", "4 files became 1.", 4, 5, 4, 1, "run-1", naive],
-        *[["sales", "expire_snapshots", "completed", expire.details, 5, 1, 1, 1, "run-1", naive]],
+        *[["sales", "expire_snapshots", "completed", expire.reason, 5, 1, 1, 1, "run-1", naive]],
     ]
 
 
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_an_operation_that_fails_is_logged_and_the_others_run(position: int) -> None:
     cursor = a_cursor()
-    cursor.fail(f"EXECUTE {list(Operation)[position]}", FakeTrinoError("no space", "q7"))
+    cursor.fail(f"EXECUTE {LOGGED[position]}", FakeTrinoError("no space", "q7"))
 
     outcomes = maintain(cursor)
 
-    expected = ["completed"] * 3
+    expected = ["succeeded"] * 3
     expected[position] = "failed"
     assert statuses(outcomes) == expected
-    assert [row[2] for row in logged(cursor)] == expected
+    assert [row[1] for row in logged(cursor)] == LOGGED
+    assert [row[2] == "completed" for row in logged(cursor)] == [
+        status == "succeeded" for status in expected
+    ]
     assert logged(cursor)[position][3] == "no space (query q7)"
+
+
+def test_an_operation_that_nobody_answered_is_unknown_and_not_called_done() -> None:
+    cursor = a_cursor()
+    cursor.fail("EXECUTE optimize", ConnectionResetError("reset"))
+
+    outcomes = maintain(cursor, errors=(FakeTrinoError, OSError))
+
+    assert statuses(outcomes) == ["unknown", "succeeded", "succeeded"]
+    assert outcomes[0].reason == f"{NO_ANSWER} reset"
+    assert [row[2] for row in logged(cursor)] == ["failed", "completed", "completed"]
 
 
 def test_a_table_that_cannot_be_counted_is_still_maintained() -> None:
@@ -118,7 +150,7 @@ def test_a_table_that_cannot_be_counted_is_still_maintained() -> None:
 
     outcomes = maintain(cursor)
 
-    assert statuses(outcomes) == ["completed"] * 3
+    assert statuses(outcomes) == ["succeeded"] * 3
     assert logged(cursor)[0][3:8] == ["Done; the files could not be counted.", *[None] * 4]
 
 
@@ -129,34 +161,9 @@ def test_a_broken_log_does_not_hide_what_happened() -> None:
 
     outcomes = maintain(cursor)
 
-    assert statuses(outcomes) == ["failed", "completed", "completed"]
-    assert outcomes[0].details == "no space"
-    assert [outcome.log_problem for outcome in outcomes] == ["log is broken"] * 3
-
-
-CONFLICT = FakeTrinoError("Commit failed: Requirement failed: branch main has changed")
-
-
-def test_a_row_that_another_writers_commit_refused_is_written_again(monkeypatch) -> None:
-    monkeypatch.setattr("neve.trino.maintain.time.sleep", lambda _seconds: None)
-    cursor = a_cursor()
-    cursor.fail("INSERT INTO", CONFLICT, times=4)
-
-    outcomes = maintain(cursor)
-
-    assert [outcome.log_problem for outcome in outcomes] == [None] * 3
-    assert [row[1] for row in logged(cursor)] == ["optimize"] * 5 + [
-        "expire_snapshots",
-        "remove_orphan_files",
-    ]
-
-
-def test_a_log_that_is_never_free_is_said(monkeypatch) -> None:
-    monkeypatch.setattr("neve.trino.maintain.time.sleep", lambda _seconds: None)
-    cursor = a_cursor()
-    cursor.fail("INSERT INTO", CONFLICT)
-
-    assert maintain(cursor)[0].log_problem == CONFLICT.message
+    assert statuses(outcomes) == ["failed", "succeeded", "succeeded"]
+    assert outcomes[0].reason == f"no space {NOT_LOGGED}log is broken"
+    assert log_problems(outcomes) == ["log is broken"] * 3
 
 
 def test_a_log_that_cannot_be_created_is_named_as_the_cause() -> None:
@@ -166,8 +173,8 @@ def test_a_log_that_cannot_be_created_is_named_as_the_cause() -> None:
 
     outcomes = maintain(cursor)
 
-    assert statuses(outcomes) == ["completed"] * 3
-    assert [outcome.log_problem for outcome in outcomes] == ["may not create"] * 3
+    assert statuses(outcomes) == ["succeeded"] * 3
+    assert log_problems(outcomes) == ["may not create"] * 3
 
 
 def test_a_log_that_another_run_creates_at_the_same_time_is_used() -> None:
@@ -176,15 +183,15 @@ def test_a_log_that_another_run_creates_at_the_same_time_is_used() -> None:
 
     outcomes = maintain(cursor)
 
-    assert [outcome.log_problem for outcome in outcomes] == [None] * 3
+    assert log_problems(outcomes) == [None] * 3
     assert len(logged(cursor)) == 3
 
 
 def test_a_clock_without_a_zone_spoils_the_log_but_not_the_outcome() -> None:
     outcomes = maintain(a_cursor(), clock=lambda: NOON.replace(tzinfo=None))
 
-    assert statuses(outcomes) == ["completed"] * 3
-    assert outcomes[0].log_problem == "The time of an operation must carry its time zone."
+    assert statuses(outcomes) == ["succeeded"] * 3
+    assert log_problems(outcomes)[0] == "The time of an operation must carry its time zone."
 
 
 def test_an_error_that_is_not_the_drivers_is_a_defect_and_is_not_caught() -> None:
@@ -196,12 +203,19 @@ def test_an_error_that_is_not_the_drivers_is_a_defect_and_is_not_caught() -> Non
 
 
 def test_each_operation_carries_its_own_time() -> None:
-    times = [NOON.replace(minute=minute) for minute in (1, 2, 3)]
+    cursor = a_cursor()
+    times = [NOON.replace(minute=minute) for minute in range(6)]
     left = iter(times)
 
-    outcomes = maintain(a_cursor(), clock=lambda: next(left))
+    outcomes = maintain(cursor, clock=lambda: next(left))
 
-    assert [outcome.executed_at for outcome in outcomes] == times
+    assert [(o.started_at, o.finished_at) for o in outcomes] == [
+        (times[0], times[1]),
+        (times[2], times[3]),
+        (times[4], times[5]),
+    ]
+    # The log tells when it ended, as for every engine.
+    assert [row[-1].minute for row in logged(cursor)] == [1, 3, 5]
 
 
 def test_settings_reach_the_statements() -> None:
@@ -250,10 +264,8 @@ def test_a_schema_is_maintained_table_by_table() -> None:
 
     outcomes = maintain_all(cursor)
 
-    assert [(outcome.table, str(outcome.operation)) for outcome in outcomes] == [
-        (table, operation)
-        for table in ("a", "b")
-        for operation in ("optimize", "expire_snapshots", "remove_orphan_files")
+    assert [(outcome.table.name, outcome.operation) for outcome in outcomes] == [
+        (table, operation) for table in ("a", "b") for operation in OPERATIONS
     ]
 
 
@@ -262,7 +274,7 @@ def test_views_are_left_alone() -> None:
     cursor.answer("SHOW TABLES", [["a"], ["v"]])
     cursor.answer("information_schema.views", [["v"]])
 
-    assert {outcome.table for outcome in maintain_all(cursor)} == {"a"}
+    assert {outcome.table.name for outcome in maintain_all(cursor)} == {"a"}
 
 
 def test_one_table_that_fails_leaves_the_others_alone() -> None:
@@ -270,7 +282,7 @@ def test_one_table_that_fails_leaves_the_others_alone() -> None:
     cursor.answer("SHOW TABLES", [["a"], ["b"]])
     cursor.fail('."a', FakeTrinoError("a is broken"))
 
-    assert statuses(maintain_all(cursor)) == ["failed"] * 3 + ["completed"] * 3
+    assert statuses(maintain_all(cursor)) == ["failed"] * 3 + ["succeeded"] * 3
 
 
 def test_a_table_that_trino_cannot_address_leaves_the_others_alone() -> None:
@@ -279,8 +291,8 @@ def test_a_table_that_trino_cannot_address_leaves_the_others_alone() -> None:
 
     outcomes = maintain_all(cursor)
 
-    assert statuses(outcomes) == ["failed"] * 3 + ["completed"] * 3
-    assert "dollar sign" in outcomes[0].details
+    assert statuses(outcomes) == ["failed"] * 3 + ["succeeded"] * 3
+    assert "dollar sign" in outcomes[0].reason
 
 
 def test_without_a_list_of_tables_nothing_is_maintained() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from neve.trino import Counts, Operation
-from neve.trino.sentences import LONGEST_SENTENCE, describe, error_sentence
+from neve.trino import MaintenanceSettings, Operation
+from neve.trino.procedures import OPERATIONS
+from neve.trino.sentences import LONGEST_SENTENCE, Counts, describe, error_sentence, intend
 from neve.trino.testing import FakeTrinoError
 
-OPTIMIZE, EXPIRE, CLEAN_UP = Operation
+OPTIMIZE, EXPIRE, CLEAN_UP = OPERATIONS
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,17 @@ def test_a_long_error_is_cut_but_keeps_its_query_id() -> None:
     sentence = error_sentence(FakeTrinoError("x" * 5000, query_id="q"))
 
     assert sentence == "x" * LONGEST_SENTENCE + " (query q)"
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        (OPTIMIZE, "Would rewrite files under 10MB; the table has 3 files."),
+        (EXPIRE, "Would expire snapshots older than 8d; the table has 1 snapshot."),
+        (CLEAN_UP, "Would delete files older than 9d that no snapshot uses."),
+    ],
+)
+def test_what_would_be_done_is_said_with_how_far_it_goes(operation: Operation, said: str) -> None:
+    settings = MaintenanceSettings(snapshot_retention="8d", orphan_retention="9d")
+
+    assert intend(operation, Counts(1, 3), settings) == said

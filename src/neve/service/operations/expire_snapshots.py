@@ -25,6 +25,7 @@ from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
 from neve.planning.operations.intent import operation_plan
+from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
 from neve.service.services import Services
 
@@ -106,19 +107,18 @@ class ExpireSnapshotsOperation:
         change_of: Callable[[ExpireSnapshots, _Judged], MetadataChange | None],
     ) -> None:
         """Commit against a state that the plan was checked by; where that moved, check again."""
-        for attempt in range(1, ATTEMPTS + 1):
-            judged = self._judge(services, plan)
-            change = change_of(plan.steps[0], judged)
-            if change is None:
-                return
-            held.check()
-            try:
+
+        def judge_and_commit() -> None:
+            change = change_of(plan.steps[0], self._judge(services, plan))
+            if change is not None:
+                held.check()
                 services.metadata.commit(change)
-            except CommitConflict:
-                if attempt == ATTEMPTS:
-                    raise
-            else:
-                return
+
+        retrying(
+            judge_and_commit,
+            on=lambda error: isinstance(error, CommitConflict),
+            policy=RetryPolicy(ATTEMPTS),
+        )
 
     def _judge(self, services: Services, plan: Plan[ExpireSnapshots]) -> _Judged:
         """The table as it is now: a consumer, a ref or a setting may be new since the plan."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from neve.model.errors import InputError
+from neve.model.job import JobRequest
 from neve.model.operation import Operation
 from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
 from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.operations.handler import Handler, PlannedHandler
+from neve.service.operations.procedure import ProcedureHandler
 from neve.service.operations.remove_dangling_deletes import RemoveDanglingDeletesOperation
 from neve.service.operations.remove_orphan_files import OrphansHandler
 from neve.service.operations.rewrite_data_files import CompactionHandler
@@ -36,17 +40,28 @@ PLANNED: tuple[PlannedHandler, ...] = (
     OrphansHandler(),
 )
 ALL: tuple[Handler, ...] = (*PLANNED, RollbackHandler())
-HANDLERS = {handler.name: handler for handler in ALL}
+HANDLERS: Mapping[str, Handler] = {handler.name: handler for handler in ALL}
+#: What Trino runs by procedures of its own.
+FOR_TRINO: Mapping[str, Handler] = {
+    operation.value: ProcedureHandler(operation)
+    for operation in (
+        Operation.REWRITE_DATA_FILES,
+        Operation.EXPIRE_SNAPSHOTS,
+        Operation.REMOVE_ORPHAN_FILES,
+    )
+}
 
 
-def handler_of(operation: str) -> Handler:
-    """The handler of an operation by its name."""
+def handler_of(request: JobRequest) -> Handler:
+    """The handler of what is asked for, by its engine and the operation's name."""
+    handlers = FOR_TRINO if request.is_for_trino else HANDLERS
     try:
-        return HANDLERS[operation]
+        return handlers[request.operation]
     except KeyError:
+        where = " on Trino" if request.is_for_trino else ""
         raise InputError(
-            f"There is no operation {operation!r}.",
-            next_step=f"Choose from: {', '.join(sorted(HANDLERS))}.",
+            f"There is no operation {request.operation!r}{where}.",
+            next_step=f"Choose from: {', '.join(sorted(handlers))}.",
         ) from None
 
 
