@@ -173,44 +173,9 @@ class CatalogProblem:
 
 @dataclass(frozen=True)
 class Maintained:
-    engine: Literal["spark"]
+    engine: Literal["spark", "trino"]
     tables: tuple[TableReport, ...]
     catalog_problems: tuple[CatalogProblem, ...]
-
-
-@dataclass(frozen=True)
-class TrinoOutcome:
-    table: str
-    operation: str
-    status: str
-    details: str
-    snapshots_before: int | None
-    snapshots_after: int | None
-    files_before: int | None
-    files_after: int | None
-    executed_at: str
-    log_problem: str | None
-
-
-@dataclass(frozen=True)
-class TrinoRun:
-    run_id: str
-    engine: Literal["trino"]
-    outcomes: tuple[TrinoOutcome, ...]
-
-
-@dataclass(frozen=True)
-class TrinoTable:
-    table: str
-    snapshots: int | None
-    files: int | None
-    problem: str | None
-
-
-@dataclass(frozen=True)
-class TrinoTables:
-    engine: Literal["trino"]
-    tables: tuple[TrinoTable, ...]
 
 
 @dataclass(frozen=True)
@@ -345,7 +310,7 @@ def schemas() -> dict[str, Schema]:
         "manifests": operation,
         "deletes": operation,
         "stats": operation,
-        "maintain": any_of(schema_of(Maintained), schema_of(TrinoRun), schema_of(TrinoTables)),
+        "maintain": schema_of(Maintained),
         "demo": schema_of(Demo),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
