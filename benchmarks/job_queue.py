@@ -18,7 +18,7 @@ from typing import Any
 
 from neve.model.job import JobRequest, JobState
 from neve.model.table import TableRef
-from neve.service.ports import JobStore
+from neve.service.store_ports import JobStore
 from neve.store.redis.store import RedisStore
 from neve.store.sqlite import SqliteStore
 from neve.testing.redis_server import RedisProcess

@@ -22,8 +22,9 @@ from neve.model.table import TableRef, parse_table_ref
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
-from neve.service.ports import Engine, JobStore, Reporter
+from neve.service.ports import Engine, Reporter
 from neve.service.services import Services
+from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
 from neve.store.opening import open_store
 from neve.telemetry import SparkLine

@@ -94,10 +94,12 @@ def neve(
     verbose: int = typer.Option(
         0, "-v", "--verbose", count=True, help="Log the phases of jobs to stderr; -vv every event."
     ),
+    quiet: bool = typer.Option(False, "-q", "--quiet", help="Show no progress."),
     log_format: LogFormat = typer.Option(LogFormat.TEXT, help="How lines of the log are written."),
     log_file: Path | None = typer.Option(None, help="Log the phases of jobs to this file."),
 ) -> None:
     """Keeps Apache Iceberg tables fast and cheap."""
+    Output.is_quiet = quiet
     LOGGING[:] = [LogSettings(verbose, log_format, log_file)]
 
 

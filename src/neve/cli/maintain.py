@@ -57,9 +57,10 @@ def maintain(
         if neve.engine != TRINO:
             # Trino refuses names of nothing itself, and an empty schema of it is no mistake.
             refuse_if_none(found, patterns or ["*"])
-        reports = neve.maintain(
-            found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
-        )
+        with neve.events(printer.job):
+            reports = neve.maintain(
+                found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
+            )
         engine = neve.engine
     printer.result(_document(engine, reports, found.problems), lambda: _render(reports))
     is_good = all(report.is_good for report in reports)

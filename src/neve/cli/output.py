@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -15,6 +16,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from neve.documents import strict
 from neve.model.errors import NeveError
+from neve.model.events import JobEvent
+from neve.model.job import JobState
 
 
 class Format(StrEnum):
@@ -27,6 +30,9 @@ class Format(StrEnum):
 class Output:
     """Results go to stdout; what is going on and what went wrong goes to stderr."""
 
+    #: Whether what is going on is left out, as `neve -q` asks.
+    is_quiet: ClassVar[bool] = False
+
     def __init__(self, format: Format) -> None:
         self.format = format
         # In a pipe there is no width to fit into, and a folded line is hard to search.
@@ -35,6 +41,8 @@ class Output:
         self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._jobs: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
 
     def result(self, document: Any, *render: RenderableType | Callable[[], RenderableType]) -> None:
         """Print a result: the document as JSON, or its renderings."""
@@ -74,10 +82,29 @@ class Output:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, total=total)
 
+    def job(self, event: JobEvent) -> None:
+        """A line for each job that runs, where several do; it goes when the job ends."""
+        with self._lock:
+            if self._bar is None:
+                return
+            line = self._jobs.get(event.job_id)
+            if event.phase.is_final or event.phase is JobState.UNKNOWN:
+                if line is not None:
+                    self._bar.remove_task(self._jobs.pop(event.job_id))
+                return
+            said = escape(
+                f"  {event.table}  {event.message or f'{event.operation}: {event.phase}'}"
+            )
+            if line is None:
+                self._jobs[event.job_id] = self._bar.add_task(said, total=None)
+                return
+            total = event.tasks_total or None
+            self._bar.update(line, description=said, completed=event.tasks_done, total=total)
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """Show progress while the block runs; nothing where nobody is watching."""
-        if not self._err.is_terminal:
+        if self.is_quiet or not self._err.is_terminal:
             yield
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))

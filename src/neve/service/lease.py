@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
 from neve.model.job import JobState, Lease
-from neve.service.ports import JobStore
+from neve.service.store_ports import JobStore
 
 
 class StopSignal:

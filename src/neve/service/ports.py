@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
-from neve.model.expiry import Consumer, FreedFile
+from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
 from neve.model.integrity import (
     FileClaim,
@@ -18,16 +18,11 @@ from neve.model.integrity import (
     Stored,
     TableIntegrity,
 )
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
 from neve.model.metadata_change import MetadataChange
 from neve.model.operation import Operation
 from neve.model.orphans import (
-    FileTotals,
     ListedFile,
     Listing,
-    Orphan,
-    QuarantineEntry,
-    QuarantineState,
     ReachableFiles,
     Sweep,
     TableLocation,
@@ -259,228 +254,6 @@ class MaintenanceLog(Protocol):
 
     def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
         """Append a row about each outcome; returns the logs that were written to."""
-        ...
-
-
-class Quarantine(Protocol):
-    """Remembers orphans between being marked and being deleted, on the store's own clock."""
-
-    def add(self, table: TableRef, table_uuid: str, job_id: str, orphans: Sequence[Orphan]) -> int:
-        """Put orphans on the list; returns how many were not on it."""
-        ...
-
-    def entries(
-        self, table_uuid: str, states: Collection[QuarantineState]
-    ) -> list[QuarantineEntry]:
-        """Entries of a table in these states, oldest first."""
-        ...
-
-    def due(self, table_uuid: str, delay_seconds: float) -> list[QuarantineEntry]:
-        """Open entries that have waited for so long."""
-        ...
-
-    def move(self, entry_ids: Collection[int], state: QuarantineState, reason: str) -> None:
-        """Give open entries another state. Entries are never removed."""
-        ...
-
-    def record_sweep(
-        self, table: TableRef, table_uuid: str, job_id: str, orphans: FileTotals
-    ) -> None:
-        """Remember that a sweep of the table was completed."""
-        ...
-
-    def was_swept(self, table_uuid: str) -> bool:
-        """Whether a sweep of the table was completed before."""
-        ...
-
-
-class Consumers(Protocol):
-    """Remembers who still reads old snapshots. Every time in it is the store's own."""
-
-    def add(
-        self,
-        name: str,
-        table: TableRef,
-        *,
-        snapshot_id: int | None = None,
-        at: datetime | None = None,
-        lease_seconds: float,
-    ) -> None:
-        """Register a consumer, or move it on and renew its lease."""
-        ...
-
-    def remove(self, name: str, table: TableRef) -> bool:
-        """Forget a consumer; False where there was none."""
-        ...
-
-    def all(self, table: TableRef | None = None) -> list[Consumer]:
-        """All of them, lapsed ones too, by table and name."""
-        ...
-
-    def live(self, table: TableRef) -> list[Consumer]:
-        """Those of the table whose lease has not ended."""
-        ...
-
-
-class JobQueue(Protocol):
-    """Jobs by the order in which they were asked for. Every time in it is the store's own."""
-
-    def submit(self, job_id: str, request: JobRequest) -> Job:
-        """Queue a job; a second one with the same id or idempotency key is the first one."""
-        ...
-
-    def cancel(self, job_id: str) -> Job | None:
-        """A queued job ends at once, a running one at its next boundary; None: no such job."""
-        ...
-
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        """Jobs, newest first."""
-        ...
-
-    def job(self, job_id: str) -> Job | None: ...
-
-    def unfinished(self, table: TableRef | None = None) -> list[Job]:
-        """Jobs of the table, or of all, that began, have no end, and are not running now."""
-        ...
-
-    def settle(self, job: Job, state: JobState, reason: str) -> bool:
-        """Give a job that nobody runs the state that its table shows; False where it moved on."""
-        ...
-
-    def requeue(self, job: Job, reason: str, delay_seconds: float = 0.0) -> bool:
-        """Queue a job that nobody runs again, if its table shows nothing of it.
-
-        False where it moved on. A job that was to be cancelled is; one without attempts left is
-        dead.
-        """
-        ...
-
-    def dead_jobs(self, limit: int = 100) -> list[Job]:
-        """Jobs that failed as often as they may, the last one first; each says why."""
-        ...
-
-
-class SetAsideTables(Protocol):
-    """Tables that keep failing, which workers leave alone. Asked for by name, jobs on them run."""
-
-    def failures_in_a_row(self, table: TableRef) -> int:
-        """Attempts on the table that failed since the last one that succeeded."""
-        ...
-
-    def set_aside(self, table: TableRef, reason: str) -> None:
-        """Let workers leave the table alone; its jobs stay queued."""
-        ...
-
-    def put_back(self, table: TableRef) -> bool:
-        """Let workers take its jobs again, and count again; False where it was not set aside."""
-        ...
-
-    def set_aside_tables(self) -> list[SetAsideTable]:
-        """All of them, the oldest first."""
-        ...
-
-
-class Leases(Protocol):
-    """The right to write to a table, one job at a time."""
-
-    def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
-        """Submit and begin a job as the only writer of its table, or raise TableBusy."""
-        ...
-
-    def claim_job(self, job_id: str, seconds: float) -> Lease:
-        """Begin a queued job as the only writer of its table, or raise TableBusy."""
-        ...
-
-    def claim_next(self, seconds: float) -> Lease | None:
-        """Begin the queued job whose turn it is; None where no table is free for one.
-
-        The tenant that was served longest ago comes first, then the higher priority, then age.
-        """
-        ...
-
-    def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Hold the table for longer, or raise LeaseLost; tells whether to cancel."""
-        ...
-
-    def set_state(self, lease: Lease, state: JobState, reason: str = "") -> None:
-        """Move the job on, or raise LeaseLost."""
-        ...
-
-    def end(self, lease: Lease, state: JobState, reason: str) -> None:
-        """End a job that has no outcome, or raise LeaseLost where another job came since."""
-        ...
-
-    def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
-        """Queue the job again after a failed attempt, and release the table, or raise LeaseLost.
-
-        A job that was to be cancelled is; one without attempts left is dead.
-        """
-        ...
-
-    def hand_back(self, lease: Lease, reason: str) -> Job:
-        """Queue the job again as if it had not begun, and release the table, or raise LeaseLost."""
-        ...
-
-    def release(self, lease: Lease) -> None:
-        """Release the table."""
-        ...
-
-
-class Outcomes(Protocol):
-    """What jobs did."""
-
-    def finish(self, lease: Lease, outcome: Outcome) -> None:
-        """End the job with its outcome, or raise LeaseLost where another job came since."""
-        ...
-
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember outcomes that came without a claim on their table."""
-        ...
-
-    def outcomes(self, limit: int = 200) -> list[Outcome]:
-        """Outcomes of finished jobs, newest first."""
-        ...
-
-
-class UncommittedFiles(Protocol):
-    """Files that were written and not committed. The sweeper will look at them."""
-
-    def add_uncommitted_files(self, job_id: str, table: TableRef, paths: Sequence[str]) -> None:
-        """Remember files."""
-        ...
-
-    def uncommitted_files(self, table: TableRef) -> list[str]:
-        """Files that jobs on the table wrote and did not commit."""
-        ...
-
-    def writers_of_uncommitted_files(self, table: TableRef) -> dict[str, str]:
-        """The same files, each with the job that wrote it."""
-        ...
-
-
-class Schedules(Protocol):
-    """When the turn of a table came last."""
-
-    def record_run(self, tables: Sequence[TableRef]) -> None:
-        """Remember that the turn of the tables has come now."""
-        ...
-
-    def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        """When the table's turn came last; None where it never did."""
-        ...
-
-
-class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Protocol):
-    """One store for all of it."""
-
-    @property
-    def quarantine(self) -> Quarantine:
-        """The list of orphans that are waiting to be deleted."""
-        ...
-
-    @property
-    def consumers(self) -> Consumers:
-        """Who still reads old snapshots."""
         ...
 
 

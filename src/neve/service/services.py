@@ -17,13 +17,13 @@ from neve.service.policies import Policies
 from neve.service.ports import (
     Clock,
     Engine,
-    JobStore,
     MaintenanceLog,
     MetadataWriter,
     Procedures,
     Reporter,
     Surveyor,
 )
+from neve.service.store_ports import JobStore
 
 
 @dataclass(frozen=True)
