@@ -1,0 +1,162 @@
+"""Sections of neve.yaml, each a value that knows what it may hold."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from neve.model.durations import parse_duration
+from neve.model.orphans import OrphanRules, check_orphan_age
+from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, CompactionPolicy
+from neve.model.sizes import parse_size
+from neve.planning.cost import CostModel
+
+
+class Section(BaseModel):
+    """One section of the file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SparkSettings(Section):
+    """How the Spark session is made."""
+
+    master: str = "local[*]"
+    conf: dict[str, str] = Field(default_factory=dict)
+    #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
+    commit_gate: bool = True
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _values_are_text(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {
+                key: str(item).lower() if isinstance(item, bool) else str(item)
+                for key, item in value.items()
+            }
+        return value
+
+
+class StateSettings(Section):
+    """Where jobs and outcomes are remembered."""
+
+    # It may hold a password, so that it is not shown.
+    url: str = Field(default="sqlite:///.neve/state.db", repr=False)
+    lease_seconds: int = Field(default=60, ge=5, le=3600)
+    #: What the keys on a Redis server begin with, so that several Neves may share one.
+    prefix: str = Field(default="neve", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+
+    @model_validator(mode="after")
+    def _only_redis_has_prefixes(self) -> Self:
+        default = type(self).model_fields["prefix"].default
+        if self.prefix != default and not self.url.startswith("redis"):
+            raise ValueError("a prefix goes with a url that begins with redis")
+        return self
+
+
+class CompactionSettings(Section):
+    """Targets and thresholds for every table, unless a call says otherwise."""
+
+    target_file_size: str | int = DEFAULT_TARGET_FILE_SIZE_BYTES
+    min_file_size_ratio: float = 0.75
+    min_input_files: int = 2
+    delete_file_ratio: float = 0.1
+    delete_record_ratio: float = 0.1
+    quiet_seconds: int = 3600
+    min_row_group_size: str | int = CompactionPolicy().min_row_group_bytes
+    undo_window_days: float = Field(default=7.0, gt=0, le=3650)
+
+    def policy(self, target_file_size_bytes: int | None = None) -> CompactionPolicy:
+        """These settings as a policy."""
+        target = target_file_size_bytes or parse_size(str(self.target_file_size))
+        return CompactionPolicy(
+            target_file_size_bytes=target,
+            min_file_size_ratio=self.min_file_size_ratio,
+            min_input_files=self.min_input_files,
+            delete_file_ratio=self.delete_file_ratio,
+            delete_record_ratio=self.delete_record_ratio,
+            quiet_seconds=self.quiet_seconds,
+            min_row_group_bytes=parse_size(str(self.min_row_group_size)),
+            undo_window_seconds=int(self.undo_window_days * 86400),
+        )
+
+    def chosen(self) -> dict[str, str]:
+        """Fields of the policy that are not left at their defaults, and the key of each here."""
+        fields = {
+            "target_file_size": "target_file_size_bytes",
+            "min_row_group_size": "min_row_group_bytes",
+            "undo_window_days": "undo_window_seconds",
+        }
+        return {fields.get(key, key): f"compaction.{key}" for key in sorted(self.model_fields_set)}
+
+
+class CostSettings(Section):
+    """Prices of the cost model."""
+
+    get_usd_per_1000: float = Field(default=CostModel().get_usd_per_1000, ge=0)
+    put_usd_per_1000: float = Field(default=CostModel().put_usd_per_1000, ge=0)
+    compute_usd_per_gb_second: float = Field(default=CostModel().compute_usd_per_gb_second, ge=0)
+    memory_gb: float = Field(default=CostModel().memory_gb, gt=0)
+
+    def model(self) -> CostModel:
+        return CostModel(**self.model_dump())
+
+
+class OrphanSettings(Section):
+    """When a file counts as an orphan, and how long it waits in quarantine."""
+
+    older_than: str = "3d"
+    purge_delay_hours: float = Field(default=24.0, ge=1, le=24 * 365)
+    max_orphan_ratio: float = Field(default=OrphanRules().max_orphan_ratio, ge=0, le=1)
+
+    def rules(self) -> OrphanRules:
+        """These settings as rules."""
+        seconds = parse_duration(self.older_than)
+        check_orphan_age(seconds)
+        return OrphanRules(
+            older_than_seconds=seconds,
+            purge_delay_seconds=int(self.purge_delay_hours * 3600),
+            max_orphan_ratio=self.max_orphan_ratio,
+        )
+
+    def chosen(self) -> dict[str, str]:
+        """Fields of the rules that are not left at their defaults, and the key of each here."""
+        fields = {
+            "older_than": "older_than_seconds",
+            "purge_delay_hours": "purge_delay_seconds",
+        }
+        return {fields.get(key, key): f"orphans.{key}" for key in sorted(self.model_fields_set)}
+
+
+class TrinoSettings(Section):
+    """Where Trino is, and how far its maintenance goes. Used with `engine: trino`."""
+
+    host: str = "localhost"
+    port: int = Field(default=8080, ge=1, le=65535)
+    user: str = "neve"
+    password: str | None = Field(default=None, repr=False)
+    http_scheme: Literal["http", "https"] = "http"
+    catalog: str = "iceberg"
+    #: Keys may not be called `schema` in a pydantic model, so the field has another name.
+    schema_name: str = Field(default="lakehouse", alias="schema")
+    file_size_threshold: str = "10MB"
+    snapshot_retention: str = "7d"
+    orphan_retention: str = "7d"
+    #: Lowers Trino's own floor of seven days; left out, that floor protects.
+    min_retention: str | None = None
+    #: Ends a statement that Trino cannot finish, for example while its storage is down.
+    query_max_run_time: str = "30m"
+
+
+class MaintainSettings(Section):
+    """How `neve maintain` goes through many tables."""
+
+    #: Tables that are worked on at the same time.
+    parallel_tables: int = Field(default=4, ge=1, le=64)
