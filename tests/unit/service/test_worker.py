@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from neve.documents import to_document
-from neve.model.errors import NeveError, PlanStale
+from neve.model.errors import InputError, NeveError, PlanStale
 from neve.model.job import JobRequest, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.outcome import Status
+from neve.model.table import TableRef
 from neve.service.operations.registry import HANDLERS
 from neve.service.operations.rewrite_data_files import PLAN
 from neve.service.run_job import run_job, submit
@@ -92,3 +93,91 @@ def test_a_rollback_to_a_moment_travels_as_text(services, store, lake):
     submit(services, JobRequest(TABLE, "rollback", {"time": moment}, trigger=Trigger.API))
 
     assert work(services).snapshot_after == first.snapshot_id
+
+
+OTHER = TableRef("lake", ("db",), "other")
+
+
+def test_a_plan_for_another_table_makes_no_job(services, store, plan):
+    request = JobRequest(OTHER, "rewrite_data_files", {PLAN: to_document(plan())})
+    with pytest.raises(InputError, match="The plan is for table"):
+        submit(services, request)
+    assert store.jobs() == []
+
+
+def test_a_plan_for_another_table_than_the_claimed_one_is_not_run(services, store, lake, plan):
+    files, refs = lake.facts.data_files, lake.facts.refs
+    store.submit("odd", JobRequest(OTHER, "rewrite_data_files", {PLAN: to_document(plan())}))
+    with pytest.raises(InputError):
+        work(services)
+    assert (lake.facts.data_files, lake.facts.refs) == (files, refs)
+    assert store.job("odd").state is JobState.FAILED
+
+
+def test_a_plan_leaves_no_room_for_overrides(services, store, plan):
+    arguments = {PLAN: to_document(plan()), "overrides": {"compaction.undo_window": "1d"}}
+    with pytest.raises(InputError):
+        submit(services, JobRequest(TABLE, "rewrite_data_files", arguments))
+    assert store.jobs() == []
+
+
+ODD = [
+    ("rewrite_data_files", {"overrides": ["rewrite_data_files.where", "day = 'mon'"]}),
+    ("rewrite_data_files", {"overrides": "where: day = 'mon'"}),
+    ("rewrite_data_files", {"where": "day = 'mon'"}),
+    ("rewrite_data_files", {"plan_id": "0" * 32}),
+    ("rewrite_data_files", {"plan": None}),
+    ("expire_snapshots", {"dry_run": True}),
+    ("expire_snapshots", {"overrides": 3}),
+    ("remove_orphan_files", {"purge": "false"}),
+    ("remove_orphan_files", {"purge": 1}),
+    ("remove_orphan_files", {"quarantine": "no"}),
+    ("remove_orphan_files", {"quarantine": None}),
+    ("remove_orphan_files", {"restore": None}),
+    ("remove_orphan_files", {"restore": "data/a.parquet"}),
+    ("remove_orphan_files", {"restore": [3]}),
+    ("remove_orphan_files", {"restore": [], "quarantine": True}),
+    ("remove_orphan_files", {"dry_run": True}),
+    ("remove_orphan_files", {"Purge": False}),
+    ("rollback", {"time": "2026-01-02T03:04:05"}),
+    ("rollback", {"time": "2026-01-02"}),
+    ("rollback", {"snapshot_id": 1, "dry_run": True}),
+    ("rollback", {"snapshot_id": [1]}),
+]
+
+
+@pytest.mark.parametrize(("operation", "arguments"), ODD)
+def test_arguments_that_cannot_be_meant_make_no_job(services, store, operation, arguments):
+    with pytest.raises(InputError):
+        submit(services, JobRequest(TABLE, operation, arguments))
+    assert store.jobs() == []
+
+
+@pytest.mark.parametrize(("operation", "arguments"), ODD)
+def test_a_job_with_such_arguments_ends_without_a_change(
+    services, store, lake, operation, arguments
+):
+    """As another version or another program may have queued it."""
+    before = lake.facts
+    store.submit("odd", JobRequest(TABLE, operation, arguments))
+    with pytest.raises(InputError):
+        work(services)
+    assert lake.facts == before
+    assert store.job("odd").state is JobState.FAILED
+
+
+def test_a_job_of_an_unknown_operation_ends_and_gives_its_table_back(services, store):
+    store.submit("odd", JobRequest(TABLE, "zorder_later"))
+    with pytest.raises(InputError):
+        work(services)
+    assert store.job("odd").state is JobState.FAILED
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    assert work(services).status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize("value", [object(), timedelta(days=1), float("nan"), {1, 2}])
+def test_arguments_that_json_cannot_hold_are_refused_in_words(services, store, value):
+    request = JobRequest(TABLE, "rewrite_data_files", {"overrides": {"budget.max_cost": value}})
+    with pytest.raises(InputError):
+        submit(services, request)
+    assert store.jobs() == []

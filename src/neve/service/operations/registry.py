@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from neve.model.errors import InputError
+from neve.model.job import JobRequest
 from neve.model.operation import Operation
+from neve.service.context import OVERRIDES, overrides_of
 from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
 from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
@@ -48,6 +52,23 @@ def handler_of(operation: str) -> Handler:
             f"There is no operation {operation!r}.",
             next_step=f"Choose from: {', '.join(sorted(HANDLERS))}.",
         ) from None
+
+
+def handler_for(request: JobRequest) -> Handler:
+    """The handler of a request; refuses arguments that it would pass over."""
+    handler = handler_of(request.operation)
+    known = {*handler.arguments, OVERRIDES}
+    if unknown := sorted(request.arguments.keys() - known):
+        raise InputError(
+            f"{request.operation} knows no argument {unknown[0]!r}.",
+            next_step=f"Choose from: {', '.join(sorted(known))}.",
+        )
+    overrides_of(request)
+    try:
+        json.dumps(dict(request.arguments), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The arguments of a job are kept as JSON: {error}.") from error
+    return handler
 
 
 def planned_handler(operation: Operation) -> PlannedHandler:

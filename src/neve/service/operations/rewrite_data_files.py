@@ -11,6 +11,7 @@ from neve.model.errors import (
     CommitUnknown,
     EngineDied,
     ExecutionError,
+    InputError,
     JobCancelled,
     PlanStale,
 )
@@ -55,10 +56,11 @@ class CompactionHandler:
 
     operation: ClassVar[Operation] = OPERATION
     name: ClassVar[str] = str(OPERATION)
+    arguments: ClassVar[tuple[str, ...]] = (PLAN,)
 
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
-        if (document := request.arguments.get(PLAN)) is not None:
-            refuse_if_stale(services, plan_of_document(document))
+        if (planned := _plan_in(request)) is not None:
+            refuse_if_stale(services, planned)
             return None
         facts = services.surveyor.survey(request.table)
         policy = services.policies.effective(facts, overrides_of(request))
@@ -74,13 +76,28 @@ class CompactionHandler:
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         services = context.services
-        if (document := context.request.arguments.get(PLAN)) is not None:
-            return apply_exactly(context, with_undo_window(services, plan_of_document(document)))
+        if (planned := _plan_in(context.request)) is not None:
+            return apply_exactly(context, with_undo_window(services, planned))
 
         def plan_of(facts: TableFacts) -> CompactionPlan:
             return self.plan(services, facts, context.policy(facts))
 
         return compact(context, plan_of, prepared)
+
+
+def _plan_in(request: JobRequest) -> CompactionPlan | None:
+    """The plan that a request brings along; it is for the table that the job claims, or none."""
+    if PLAN not in request.arguments:
+        return None
+    plan = plan_of_document(request.arguments[PLAN])
+    if plan.table != request.table:
+        raise InputError(
+            f"The plan is for table {plan.table}, and the job for table {request.table}.",
+            next_step="Submit it for its own table.",
+        )
+    if overrides_of(request):
+        raise InputError("A plan is run as it was made: nothing can be said about its policy.")
+    return plan
 
 
 def plan_compaction(
