@@ -137,9 +137,12 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
             "it, or its undo window is over.",
             next_step=f"neve history {facts.table} lists the jobs.",
         )
-    found = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
-    if found is None:
+    tagged = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
+    if tagged is None:
         return _ahead(facts, tag.snapshot_id, job_id)
+    # Between its tag and its first commit a writer may have come, who has nothing to do with it.
+    first = next((s for s in reversed(ancestry) if s.job_id == job_id), None)
+    found = next((s for s in ancestry if first and s.snapshot_id == first.parent_id), tagged)
     later = [s for s in ancestry[: ancestry.index(found)] if s.job_id != job_id]
     if later:
         raise JobRefused(
