@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from neve.documents import to_document
-from neve.model.errors import InputError, NeveError, PlanStale
+from neve.model.errors import CommitUnknown, InputError, NeveError, PlanStale
+from neve.model.facts import JOB_ID_PROPERTY
 from neve.model.job import JobRequest, JobState, Trigger
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.outcome import Status
 from neve.model.table import TableRef
 from neve.service.operations.registry import HANDLERS
 from neve.service.operations.rewrite_data_files import PLAN
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
 from neve.service.run_job import run_job, submit
 from neve.testing.facts import MB, TABLE, data_file
 
@@ -181,3 +185,113 @@ def test_arguments_that_json_cannot_hold_are_refused_in_words(services, store, v
     with pytest.raises(InputError):
         submit(services, request)
     assert store.jobs() == []
+
+
+class Killed(BaseException):
+    """The worker's process ends."""
+
+
+def killed(services, lake, moment):
+    """A worker that is killed at this moment of its job; returns the job."""
+
+    def die():
+        raise Killed
+
+    setattr(lake, moment, die)
+    with pytest.raises(Killed):
+        work(services)
+    setattr(lake, moment, lambda: None)
+    return services.store.jobs()[0]
+
+
+def tag_of(lake, job):
+    return next(ref for ref in lake.facts.refs if ref.name == UNDO_TAG_PREFIX + job.job_id)
+
+
+@pytest.mark.parametrize("writer_comes", [False, True])
+def test_a_job_that_was_killed_after_its_tag_can_be_run_again(services, store, lake, writer_comes):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    if writer_comes:
+        lake.append(data_file("later", MB))
+    head = lake.facts.snapshot_id
+
+    assert store.requeue(job, "The worker is gone.")
+    outcome = work(services)
+
+    assert (outcome.job_id, outcome.status) == (job.job_id, Status.SUCCEEDED)
+    assert tag_of(lake, job).snapshot_id == head
+
+
+def test_a_second_attempt_keeps_the_state_before_the_first_commit(services, store, lake):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    first = lake.facts.snapshot_id
+    job = killed(services, lake, "after_commit")
+    for number in range(3):
+        lake.append(data_file(f"later-{number}", MB))
+
+    assert store.requeue(job, "The worker is gone.")
+    assert work(services).status is Status.SUCCEEDED
+
+    assert tag_of(lake, job).snapshot_id == first
+
+
+def test_a_tag_that_somebody_else_moved_is_not_taken_over(services, store, lake):
+    """Only what was seen is replaced: the tag is asserted like every other ref."""
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    lake.append(data_file("later", MB))
+    moved = replace(tag_of(lake, job), kind="branch")
+    others = tuple(ref for ref in lake.facts.refs if ref.name != moved.name)
+    lake.facts = replace(lake.facts, refs=(*others, moved))
+
+    assert store.requeue(job, "The worker is gone.")
+    with pytest.raises(NeveError):
+        work(services)
+
+    assert tag_of(lake, job) == moved
+
+
+def test_two_attempts_at_a_job_never_write_under_the_same_name(services, store, lake):
+    names: list[set[str]] = []
+    run_tasks = lake.run_tasks
+
+    def noting(table, tasks, *rest):
+        names.append({name for task in tasks for own in task.outputs for name in own})
+        return run_tasks(table, tasks, *rest)
+
+    lake.run_tasks = noting
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    store.requeue(job, "The worker is gone.")
+    assert work(services).status is Status.SUCCEEDED
+
+    first, second = names
+    assert len(first) > 0
+    assert first.isdisjoint(second)
+
+
+def test_what_an_earlier_attempt_committed_is_not_taken_for_a_lost_answer(services, store, lake):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "after_commit")
+    for number in range(3):
+        lake.append(data_file(f"later-{number}", MB))
+    store.requeue(job, "The worker is gone.")
+
+    def lose():
+        raise CommitUnknown("The answer was lost.")
+
+    lake.before_commit = lose
+
+    assert work(services).status is Status.UNKNOWN
+
+
+def test_an_action_has_landed_where_this_attempt_committed(services, lake):
+    operation, own = RewriteManifestsOperation(), {JOB_ID_PROPERTY: "j1"}
+    lake.commit("replace", own)
+    plan = operation.plan(services, lake.facts)
+    assert not operation.has_landed(plan, "j1", lake.facts)
+    lake.append(data_file("later", MB))
+    assert not operation.has_landed(plan, "j1", lake.facts)
+    lake.commit("replace", own)
+    assert operation.has_landed(plan, "j1", lake.facts)

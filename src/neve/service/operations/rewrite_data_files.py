@@ -16,7 +16,13 @@ from neve.model.errors import (
     PlanStale,
 )
 from neve.model.expiry import TagToSet
-from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
+from neve.model.facts import (
+    ENGINE_PROPERTY,
+    EPOCH_PROPERTY,
+    STEP_PROPERTY,
+    SnapshotFacts,
+    TableFacts,
+)
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
@@ -237,7 +243,7 @@ def _execute(run: Run) -> Outcome:
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
-    status, note = _after_failure(failure, ours)
+    status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
     reason = " ".join([_summary(verdict.changes), *run.notes, *note])
@@ -245,12 +251,14 @@ def _execute(run: Run) -> Outcome:
 
 
 def _after_failure(
-    failure: StepFailure | None, ours: list[SnapshotFacts]
+    run: Run, failure: StepFailure | None, ours: list[SnapshotFacts]
 ) -> tuple[Status, list[str]]:
     """What an error means once something was committed: the snapshot log decides."""
     if failure is None:
         return Status.SUCCEEDED, []
-    landed = any(s.summary.get(STEP_PROPERTY) == str(failure.step) for s in ours)
+    # An earlier attempt at the same job has counted its steps from zero, too.
+    wanted = {STEP_PROPERTY: str(failure.step), EPOCH_PROPERTY: str(run.held.lease.epoch)}
+    landed = any(wanted.items() <= dict(snapshot.summary).items() for snapshot in ours)
     if landed and isinstance(failure.error, CommitUnknown | EngineDied):
         return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
     if isinstance(failure.error, CommitUnknown):
