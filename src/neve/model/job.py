@@ -47,6 +47,7 @@ class Trigger(StrEnum):
 #: The argument that names the engine of a job, where that is not Spark.
 ENGINE = "engine"
 TRINO = "trino"
+SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.outcome import Outcome
@@ -55,8 +56,14 @@ class JobContext:
 
 
 def overrides_of(request: JobRequest) -> Mapping[str, object]:
-    said = request.arguments.get(OVERRIDES)
-    return said if isinstance(said, Mapping) else {}
+    said = request.arguments.get(OVERRIDES, {})
+    if not isinstance(said, Mapping):
+        # Passed over, they would let a job do more than was asked for.
+        raise InputError(
+            f"{OVERRIDES} is {said!r}, which says nothing about a policy.",
+            next_step="Give keys of the policy with their values.",
+        )
+    return said
 
 
 @dataclass(frozen=True, slots=True)

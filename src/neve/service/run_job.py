@@ -17,7 +17,7 @@ from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.service.context import JobContext, Prepared, Work
 from neve.service.lease import hold
-from neve.service.operations.registry import handler_of
+from neve.service.operations.registry import handler_for
 from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
@@ -26,7 +26,7 @@ from neve.service.services import Services
 
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
-    handler_of(request).prepare(services, request)
+    handler_for(request).prepare(services, request)
     return services.store.submit(str(uuid.uuid4()), request)
 
 
@@ -38,7 +38,7 @@ def run(
     What was planned and shown already is run as far as it still holds. With `log=False` the row of
     the maintenance log is left to the caller, who may write many.
     """
-    handler = handler_of(request)
+    handler = handler_for(request)
     made = prepared or handler.prepare(services, request)
     return run_work(services, request, partial(handler.run, prepared=made), log=log)
 
@@ -48,7 +48,10 @@ def run_job(services: Services, lease: Lease) -> Outcome:
     job = services.store.job(lease.job_id)
     if job is None:
         raise StoreError(f"Job {lease.job_id} is not in the store any more.")
-    return _run_claimed(services, lease, job.request, handler_of(job.request).run)
+    # Whoever queued it may not have asked: a job that cannot be run ends like any other.
+    return _run_claimed(
+        services, lease, job.request, lambda context: handler_for(context.request).run(context)
+    )
 
 
 def run_work(services: Services, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:

@@ -82,12 +82,14 @@ def _inputs(
     ladders: Sequence[tuple[Engine, ...]],
 ) -> CopyInputs:
     """What the catalog knows, with the locations of all names that tasks may write."""
+    epoch = run.held.lease.epoch
     asked = [
         (
             own[0].partition,
             [
-                # A job may rewrite in several steps: each needs names of its own.
-                f"{index:05d}-{group.group_id}-{run.job_id}-{run.number}-{name}.parquet"
+                # Each step of each attempt at a job needs names of its own: a worker that wakes
+                # up late must not write into what the next one committed.
+                f"{index:05d}-{group.group_id}-{run.job_id}-{epoch}-{run.number}-{name}.parquet"
                 for name in range(group.expected_output_files * ATTEMPTS * len(ladder))
             ],
         )

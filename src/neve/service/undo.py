@@ -10,26 +10,40 @@ from neve.model.facts import TableFacts
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.retries import RetryPolicy, retrying
 from neve.service.services import Services
+from neve.service.verify import snapshots_of
 
 #: How often a change is judged again where writers are faster than its commit.
 POLICY = RetryPolicy(attempts=3)
 
 
-def undo_tag(services: Services, facts: TableFacts, job_id: str, window_seconds: int) -> TagToSet:
-    """A tag that keeps the current snapshot for so long from now on."""
-    assert facts.snapshot_id is not None
-    snapshot = facts.snapshot(facts.snapshot_id)
+def undo_tag(
+    services: Services,
+    facts: TableFacts,
+    job_id: str,
+    window_seconds: int,
+    snapshot_id: int | None = None,
+) -> TagToSet:
+    """A tag that keeps a snapshot, the current one by default, for so long from now on."""
+    kept = snapshot_id if snapshot_id is not None else facts.snapshot_id
+    assert kept is not None
+    snapshot = facts.snapshot(kept)
     age = services.clock() - snapshot.committed_at if snapshot else None
     # Iceberg counts a tag's age from the snapshot's commit, which may be long ago.
     age_ms = max(0, int(age.total_seconds() * 1000)) if age else 0
-    return TagToSet(UNDO_TAG_PREFIX + job_id, facts.snapshot_id, age_ms + window_seconds * 1000)
+    return TagToSet(UNDO_TAG_PREFIX + job_id, kept, age_ms + window_seconds * 1000)
 
 
 def keep_for_undo(
     services: Services, facts: TableFacts, job_id: str, window_seconds: int
 ) -> TagToSet:
-    """Tag the state that the facts show; commits on top of it do not matter."""
-    tag = undo_tag(services, facts, job_id, window_seconds)
+    """Tag the state that the facts show; commits on top of it do not matter.
+
+    An earlier attempt at the job may have set the tag. Where that committed something, it stays
+    where it is: undoing the job undoes all of it.
+    """
+    earlier = {ref.name: ref.snapshot_id for ref in facts.refs}.get(UNDO_TAG_PREFIX + job_id)
+    begun_at = earlier if snapshots_of(job_id, facts) else None
+    tag = undo_tag(services, facts, job_id, window_seconds, begun_at)
     _commit(
         services,
         MetadataChange(
@@ -38,7 +52,7 @@ def keep_for_undo(
             purpose=f"Tagging snapshot {tag.snapshot_id} of table {facts.table}",
             head=facts.snapshot_id,
             head_may_advance=True,
-            expected_refs={tag.name: None},
+            expected_refs={tag.name: earlier},
             tags=(tag,),
         ),
     )

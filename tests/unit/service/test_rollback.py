@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 
 from neve.model.errors import ExecutionError, InputError, JobRefused, TableBusy
-from neve.model.job import JobState
+from neve.model.job import JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
+from neve.service.operations.registry import handler_for
 from neve.service.operations.rollback import RollbackTarget
+from neve.service.run_job import run
 from neve.testing.facts import MB, NOW, TABLE, data_file, table_facts
 from neve.testing.lake import MemoryLake
 from neve.testing.operations import roll_back
@@ -106,6 +108,42 @@ def test_a_job_with_commits_on_top_is_not_undone_silently(back, services, plan, 
 
     assert refusal.value.next_step.endswith("neve rollback lake.db.events --to-snapshot 1")
     assert lake.facts.snapshot_id == 3
+
+
+def prepared_before(services, write):
+    """A compaction that was planned, and whose table was written before the job began."""
+    request = JobRequest(TABLE, "rewrite_data_files")
+    prepared = handler_for(request).prepare(services, request)
+    write()
+    return run(services, request, prepared=prepared)
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+def test_undoing_a_job_keeps_what_came_before_its_commit(back, services, lake, writes):
+    services.engine.warm_up()
+
+    def write():
+        for number in range(writes):
+            lake.append(data_file(f"acked-{number}", 90 * MB))
+
+    done = prepared_before(services, write)
+    assert done.status is Status.SUCCEEDED
+
+    outcome = back(job_id=done.job_id)
+
+    assert outcome.snapshot_after == 1 + writes
+    assert len(lake.facts.data_files) == 4 + writes
+
+
+def test_what_came_after_it_is_named_without_what_came_before(back, services, lake):
+    services.engine.warm_up()
+    done = prepared_before(services, lambda: lake.append(data_file("acked", 90 * MB)))
+    lake.append(data_file("later", MB))
+
+    with pytest.raises(JobRefused, match="1 commits came after job") as refusal:
+        back(job_id=done.job_id)
+
+    assert refusal.value.next_step.endswith("--to-snapshot 2")
 
 
 def test_a_job_whose_undo_window_is_over_is_said(back, services, plan, lake):

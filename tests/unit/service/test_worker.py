@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from neve.documents import to_document
-from neve.model.errors import NeveError, PlanStale
+from neve.model.errors import CommitUnknown, InputError, NeveError, PlanStale
+from neve.model.facts import JOB_ID_PROPERTY
 from neve.model.job import JobRequest, JobState, Trigger
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.outcome import Status
+from neve.model.table import TableRef
 from neve.service.operations.registry import HANDLERS
 from neve.service.operations.rewrite_data_files import PLAN
+from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
 from neve.service.run_job import run_job, submit
 from neve.testing.facts import MB, TABLE, data_file
 
@@ -70,6 +75,7 @@ def test_every_operation_can_be_run_from_its_job_alone(services, store, lake, op
     ("operation", "arguments"),
     [
         ("drop_table", {}),
+        ("rewrite_data_files", {"engine": "flink"}),
         ("rollback", {}),
         ("rollback", {"snapshot_id": 1, "job_id": "x"}),
         ("rollback", {"time": "yesterday"}),
@@ -92,3 +98,201 @@ def test_a_rollback_to_a_moment_travels_as_text(services, store, lake):
     submit(services, JobRequest(TABLE, "rollback", {"time": moment}, trigger=Trigger.API))
 
     assert work(services).snapshot_after == first.snapshot_id
+
+
+OTHER = TableRef("lake", ("db",), "other")
+
+
+def test_a_plan_for_another_table_makes_no_job(services, store, plan):
+    request = JobRequest(OTHER, "rewrite_data_files", {PLAN: to_document(plan())})
+    with pytest.raises(InputError, match="The plan is for table"):
+        submit(services, request)
+    assert store.jobs() == []
+
+
+def test_a_plan_for_another_table_than_the_claimed_one_is_not_run(services, store, lake, plan):
+    files, refs = lake.facts.data_files, lake.facts.refs
+    store.submit("odd", JobRequest(OTHER, "rewrite_data_files", {PLAN: to_document(plan())}))
+    with pytest.raises(InputError):
+        work(services)
+    assert (lake.facts.data_files, lake.facts.refs) == (files, refs)
+    assert store.job("odd").state is JobState.FAILED
+
+
+def test_a_plan_leaves_no_room_for_overrides(services, store, plan):
+    arguments = {PLAN: to_document(plan()), "overrides": {"compaction.undo_window": "1d"}}
+    with pytest.raises(InputError):
+        submit(services, JobRequest(TABLE, "rewrite_data_files", arguments))
+    assert store.jobs() == []
+
+
+ODD = [
+    ("rewrite_data_files", {"overrides": ["rewrite_data_files.where", "day = 'mon'"]}),
+    ("rewrite_data_files", {"overrides": "where: day = 'mon'"}),
+    ("rewrite_data_files", {"where": "day = 'mon'"}),
+    ("rewrite_data_files", {"plan_id": "0" * 32}),
+    ("rewrite_data_files", {"plan": None}),
+    ("expire_snapshots", {"dry_run": True}),
+    ("expire_snapshots", {"overrides": 3}),
+    ("remove_orphan_files", {"purge": "false"}),
+    ("remove_orphan_files", {"purge": 1}),
+    ("remove_orphan_files", {"quarantine": "no"}),
+    ("remove_orphan_files", {"quarantine": None}),
+    ("remove_orphan_files", {"restore": None}),
+    ("remove_orphan_files", {"restore": "data/a.parquet"}),
+    ("remove_orphan_files", {"restore": [3]}),
+    ("remove_orphan_files", {"restore": [], "quarantine": True}),
+    ("remove_orphan_files", {"dry_run": True}),
+    ("remove_orphan_files", {"Purge": False}),
+    ("rollback", {"time": "2026-01-02T03:04:05"}),
+    ("rollback", {"time": "2026-01-02"}),
+    ("rollback", {"snapshot_id": 1, "dry_run": True}),
+    ("rollback", {"snapshot_id": [1]}),
+]
+
+
+@pytest.mark.parametrize(("operation", "arguments"), ODD)
+def test_arguments_that_cannot_be_meant_make_no_job(services, store, operation, arguments):
+    with pytest.raises(InputError):
+        submit(services, JobRequest(TABLE, operation, arguments))
+    assert store.jobs() == []
+
+
+@pytest.mark.parametrize(("operation", "arguments"), ODD)
+def test_a_job_with_such_arguments_ends_without_a_change(
+    services, store, lake, operation, arguments
+):
+    """As another version or another program may have queued it."""
+    before = lake.facts
+    store.submit("odd", JobRequest(TABLE, operation, arguments))
+    with pytest.raises(InputError):
+        work(services)
+    assert lake.facts == before
+    assert store.job("odd").state is JobState.FAILED
+
+
+def test_a_job_of_an_unknown_operation_ends_and_gives_its_table_back(services, store):
+    store.submit("odd", JobRequest(TABLE, "zorder_later"))
+    with pytest.raises(InputError):
+        work(services)
+    assert store.job("odd").state is JobState.FAILED
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    assert work(services).status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize("value", [object(), timedelta(days=1), float("nan"), {1, 2}])
+def test_arguments_that_json_cannot_hold_are_refused_in_words(services, store, value):
+    request = JobRequest(TABLE, "rewrite_data_files", {"overrides": {"budget.max_cost": value}})
+    with pytest.raises(InputError):
+        submit(services, request)
+    assert store.jobs() == []
+
+
+class Killed(BaseException):
+    """The worker's process ends."""
+
+
+def killed(services, lake, moment):
+    """A worker that is killed at this moment of its job; returns the job."""
+
+    def die():
+        raise Killed
+
+    setattr(lake, moment, die)
+    with pytest.raises(Killed):
+        work(services)
+    setattr(lake, moment, lambda: None)
+    return services.store.jobs()[0]
+
+
+def tag_of(lake, job):
+    return next(ref for ref in lake.facts.refs if ref.name == UNDO_TAG_PREFIX + job.job_id)
+
+
+@pytest.mark.parametrize("writer_comes", [False, True])
+def test_a_job_that_was_killed_after_its_tag_can_be_run_again(services, store, lake, writer_comes):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    if writer_comes:
+        lake.append(data_file("later", MB))
+    head = lake.facts.snapshot_id
+
+    assert store.requeue(job, "The worker is gone.")
+    outcome = work(services)
+
+    assert (outcome.job_id, outcome.status) == (job.job_id, Status.SUCCEEDED)
+    assert tag_of(lake, job).snapshot_id == head
+
+
+def test_a_second_attempt_keeps_the_state_before_the_first_commit(services, store, lake):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    first = lake.facts.snapshot_id
+    job = killed(services, lake, "after_commit")
+    for number in range(3):
+        lake.append(data_file(f"later-{number}", MB))
+
+    assert store.requeue(job, "The worker is gone.")
+    assert work(services).status is Status.SUCCEEDED
+
+    assert tag_of(lake, job).snapshot_id == first
+
+
+def test_a_tag_that_somebody_else_moved_is_not_taken_over(services, store, lake):
+    """Only what was seen is replaced: the tag is asserted like every other ref."""
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    lake.append(data_file("later", MB))
+    moved = replace(tag_of(lake, job), kind="branch")
+    others = tuple(ref for ref in lake.facts.refs if ref.name != moved.name)
+    lake.facts = replace(lake.facts, refs=(*others, moved))
+
+    assert store.requeue(job, "The worker is gone.")
+    with pytest.raises(NeveError):
+        work(services)
+
+    assert tag_of(lake, job) == moved
+
+
+def test_two_attempts_at_a_job_never_write_under_the_same_name(services, store, lake):
+    names: list[set[str]] = []
+    run_tasks = lake.run_tasks
+
+    def noting(table, tasks, *rest):
+        names.append({name for task in tasks for own in task.outputs for name in own})
+        return run_tasks(table, tasks, *rest)
+
+    lake.run_tasks = noting
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "before_commit")
+    store.requeue(job, "The worker is gone.")
+    assert work(services).status is Status.SUCCEEDED
+
+    first, second = names
+    assert len(first) > 0
+    assert first.isdisjoint(second)
+
+
+def test_what_an_earlier_attempt_committed_is_not_taken_for_a_lost_answer(services, store, lake):
+    submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    job = killed(services, lake, "after_commit")
+    for number in range(3):
+        lake.append(data_file(f"later-{number}", MB))
+    store.requeue(job, "The worker is gone.")
+
+    def lose():
+        raise CommitUnknown("The answer was lost.")
+
+    lake.before_commit = lose
+
+    assert work(services).status is Status.UNKNOWN
+
+
+def test_an_action_has_landed_where_this_attempt_committed(services, lake):
+    operation, own = RewriteManifestsOperation(), {JOB_ID_PROPERTY: "j1"}
+    lake.commit("replace", own)
+    plan = operation.plan(services, lake.facts)
+    assert not operation.has_landed(plan, "j1", lake.facts)
+    lake.append(data_file("later", MB))
+    assert not operation.has_landed(plan, "j1", lake.facts)
+    lake.commit("replace", own)
+    assert operation.has_landed(plan, "j1", lake.facts)

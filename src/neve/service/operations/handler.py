@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from neve.model.facts import TableFacts
@@ -19,6 +20,11 @@ class Handler(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def arguments(self) -> Collection[str]:
+        """What a request may tell it, besides what it says about the policy."""
+        ...
 
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         """Raise for a request that could never be run: no job is made of it.

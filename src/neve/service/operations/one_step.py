@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from neve.model.facts import OPERATION_PROPERTY, DeleteKind, StatisticsKind, TableFacts
@@ -48,7 +48,9 @@ class CommitsSnapshots(OneAction):
     undo_window_seconds: int | None = UNDO_WINDOW_SECONDS
 
     def has_landed(self, plan: Plan[Any], job_id: str, after: TableFacts) -> bool:
-        return bool(snapshots_of(job_id, after))
+        # What an earlier attempt at the job committed is behind the plan already.
+        behind = {s.snapshot_id for s in replace(after, snapshot_id=plan.snapshot_id).ancestry()}
+        return any(s.snapshot_id not in behind for s in snapshots_of(job_id, after))
 
     def check(
         self, services: Services, plan: Plan[Any], before: TableFacts, after: TableFacts

@@ -21,6 +21,10 @@ class ProcedureHandler:
     def name(self) -> str:
         return str(self.operation)
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ()
+
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         """Refuse where there is no engine for it."""
         _ = services.procedures

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from neve.model.errors import InputError
-from neve.model.job import JobRequest
+from neve.model.job import ENGINE, SPARK, TRINO, JobRequest
 from neve.model.operation import Operation
+from neve.service.context import OVERRIDES, overrides_of
 from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
 from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
@@ -54,6 +56,9 @@ FOR_TRINO: Mapping[str, Handler] = {
 
 def handler_of(request: JobRequest) -> Handler:
     """The handler of what is asked for, by its engine and the operation's name."""
+    engine = request.arguments.get(ENGINE, SPARK)
+    if engine not in (SPARK, TRINO):
+        raise InputError(f"There is no engine {engine!r}.", next_step="Leave it out, or say trino.")
     handlers = FOR_TRINO if request.is_for_trino else HANDLERS
     try:
         return handlers[request.operation]
@@ -63,6 +68,23 @@ def handler_of(request: JobRequest) -> Handler:
             f"There is no operation {request.operation!r}{where}.",
             next_step=f"Choose from: {', '.join(sorted(handlers))}.",
         ) from None
+
+
+def handler_for(request: JobRequest) -> Handler:
+    """The handler of a request; refuses arguments that it would pass over."""
+    handler = handler_of(request)
+    known = {*handler.arguments, OVERRIDES, ENGINE}
+    if unknown := sorted(request.arguments.keys() - known):
+        raise InputError(
+            f"{request.operation} knows no argument {unknown[0]!r}.",
+            next_step=f"Choose from: {', '.join(sorted(known))}.",
+        )
+    overrides_of(request)
+    try:
+        json.dumps(dict(request.arguments), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The arguments of a job are kept as JSON: {error}.") from error
+    return handler
 
 
 def planned_handler(operation: Operation) -> PlannedHandler:

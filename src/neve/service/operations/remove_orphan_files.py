@@ -35,6 +35,7 @@ from neve.service.sweep import OPEN_STATES, Found, Sweeper, refuse_if
 OPERATION = str(Operation.REMOVE_ORPHAN_FILES)
 #: Paths among the arguments of a request that are to be taken off the list; none means all.
 RESTORE = "restore"
+FLAGS = ("quarantine", "purge")
 
 
 def find_orphans(services: Services, table: TableRef, rules: OrphanRules) -> SweepReport:
@@ -52,10 +53,10 @@ class OrphansHandler:
 
     operation: ClassVar[Operation] = Operation.REMOVE_ORPHAN_FILES
     name: ClassVar[str] = OPERATION
+    arguments: ClassVar[tuple[str, ...]] = (RESTORE, *FLAGS)
 
     def prepare(self, services: Services, request: JobRequest) -> None:
-        if request.arguments.keys() >= {RESTORE, "purge"}:
-            raise InputError("Files are restored or deleted, not both.")
+        _asked(request)
 
     def plan(
         self, services: Services, facts: TableFacts, policy: EffectivePolicy
@@ -66,20 +67,32 @@ class OrphansHandler:
         return operation_plan(self.operation, facts, services.clock(), [step], reason)
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
-        arguments = context.request.arguments
-        if (paths := arguments.get(RESTORE)) is not None:
-            return restore(context, [str(path) for path in _listed(paths)])
+        asked = _asked(context.request)
+        if not isinstance(asked, RemoveOrphanFiles):
+            return restore(context, asked)
         rules = context.policy(context.services.surveyor.outline(context.table)).remove_orphan_files
-        # A policy that asks for sweeps asks for all of one.
-        asked = {key: bool(arguments[key]) for key in ("quarantine", "purge") if key in arguments}
-        step = (
-            RemoveOrphanFiles(**({"quarantine": False, "purge": False} | asked)) if asked else None
-        )
-        return sweep(context, rules, step or RemoveOrphanFiles(quarantine=True, purge=True))
+        return sweep(context, rules, asked)
 
 
-def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else [value]
+def _asked(request: JobRequest) -> RemoveOrphanFiles | list[str]:
+    """The sweep that a request asks for, or the paths to restore. Nothing in it is guessed."""
+    arguments = request.arguments
+    flags = {key: arguments[key] for key in FLAGS if key in arguments}
+    if RESTORE in arguments:
+        if flags:
+            raise InputError("Files are restored or swept, not both.")
+        paths = arguments[RESTORE]
+        if not isinstance(paths, list | tuple) or not all(isinstance(p, str) for p in paths):
+            raise InputError(f"{RESTORE} is {paths!r}, and not a list of paths.")
+        return [str(path) for path in paths]
+    for key, value in flags.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{key} is {value!r}, and not true or false.")
+    # A policy that asks for sweeps asks for all of one.
+    every = not flags
+    return RemoveOrphanFiles(
+        quarantine=bool(flags.get("quarantine", every)), purge=bool(flags.get("purge", every))
+    )
 
 
 def sweep(context: JobContext, rules: OrphanRules, step: RemoveOrphanFiles) -> Outcome:

@@ -11,11 +11,18 @@ from neve.model.errors import (
     CommitUnknown,
     EngineDied,
     ExecutionError,
+    InputError,
     JobCancelled,
     PlanStale,
 )
 from neve.model.expiry import TagToSet
-from neve.model.facts import ENGINE_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
+from neve.model.facts import (
+    ENGINE_PROPERTY,
+    EPOCH_PROPERTY,
+    STEP_PROPERTY,
+    SnapshotFacts,
+    TableFacts,
+)
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
@@ -55,10 +62,11 @@ class CompactionHandler:
 
     operation: ClassVar[Operation] = OPERATION
     name: ClassVar[str] = str(OPERATION)
+    arguments: ClassVar[tuple[str, ...]] = (PLAN,)
 
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
-        if (document := request.arguments.get(PLAN)) is not None:
-            refuse_if_stale(services, plan_of_document(document))
+        if (planned := _plan_in(request)) is not None:
+            refuse_if_stale(services, planned)
             return None
         facts = services.surveyor.survey(request.table)
         policy = services.policies.effective(facts, overrides_of(request))
@@ -74,13 +82,28 @@ class CompactionHandler:
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         services = context.services
-        if (document := context.request.arguments.get(PLAN)) is not None:
-            return apply_exactly(context, with_undo_window(services, plan_of_document(document)))
+        if (planned := _plan_in(context.request)) is not None:
+            return apply_exactly(context, with_undo_window(services, planned))
 
         def plan_of(facts: TableFacts) -> CompactionPlan:
             return self.plan(services, facts, context.policy(facts))
 
         return compact(context, plan_of, prepared)
+
+
+def _plan_in(request: JobRequest) -> CompactionPlan | None:
+    """The plan that a request brings along; it is for the table that the job claims, or none."""
+    if PLAN not in request.arguments:
+        return None
+    plan = plan_of_document(request.arguments[PLAN])
+    if plan.table != request.table:
+        raise InputError(
+            f"The plan is for table {plan.table}, and the job for table {request.table}.",
+            next_step="Submit it for its own table.",
+        )
+    if overrides_of(request):
+        raise InputError("A plan is run as it was made: nothing can be said about its policy.")
+    return plan
 
 
 def plan_compaction(
@@ -220,7 +243,7 @@ def _execute(run: Run) -> Outcome:
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
-    status, note = _after_failure(failure, ours)
+    status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
     reason = " ".join([_summary(verdict.changes), *run.notes, *note])
@@ -228,12 +251,14 @@ def _execute(run: Run) -> Outcome:
 
 
 def _after_failure(
-    failure: StepFailure | None, ours: list[SnapshotFacts]
+    run: Run, failure: StepFailure | None, ours: list[SnapshotFacts]
 ) -> tuple[Status, list[str]]:
     """What an error means once something was committed: the snapshot log decides."""
     if failure is None:
         return Status.SUCCEEDED, []
-    landed = any(s.summary.get(STEP_PROPERTY) == str(failure.step) for s in ours)
+    # An earlier attempt at the same job has counted its steps from zero, too.
+    wanted = {STEP_PROPERTY: str(failure.step), EPOCH_PROPERTY: str(run.held.lease.epoch)}
+    landed = any(wanted.items() <= dict(snapshot.summary).items() for snapshot in ours)
     if landed and isinstance(failure.error, CommitUnknown | EngineDied):
         return Status.SUCCEEDED, ["The answer to a commit was lost; its snapshot was found."]
     if isinstance(failure.error, CommitUnknown):

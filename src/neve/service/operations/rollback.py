@@ -16,6 +16,7 @@ from neve.service.services import Services
 from neve.service.undo import undo_tag
 
 OPERATION = "rollback"
+TARGETS = ("snapshot_id", "time", "job_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,26 @@ def rollback_arguments(target: RollbackTarget) -> dict[str, object]:
 
 def target_of(request: JobRequest) -> RollbackTarget:
     """The target that a request names."""
-    snapshot_id, time, job_id = map(request.arguments.get, ("snapshot_id", "time", "job_id"))
+    snapshot_id, time, job_id = map(request.arguments.get, TARGETS)
     if sum(given is not None for given in (snapshot_id, time, job_id)) != 1:
         raise InputError(
             "A rollback needs to know where to go back to, in one way.",
             next_step="Give one of snapshot_id, time and job_id.",
         )
     try:
-        return RollbackTarget(
+        target = RollbackTarget(
             int(str(snapshot_id)) if snapshot_id is not None else None,
             datetime.fromisoformat(str(time)) if time is not None else None,
             str(job_id) if job_id is not None else None,
         )
     except ValueError as error:
         raise InputError(f"The target of the rollback cannot be read: {error}.") from error
+    if target.time is not None and target.time.utcoffset() is None:
+        raise InputError(
+            f"The time {time} to go back to has no time zone.",
+            next_step="Write it with one, for example 2026-01-02T03:04:05Z.",
+        )
+    return target
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class RollbackHandler:
     """Makes an earlier snapshot current. What is left behind stays tagged for the undo window."""
 
     name: ClassVar[str] = OPERATION
+    arguments: ClassVar[tuple[str, ...]] = TARGETS
 
     def prepare(self, services: Services, request: JobRequest) -> None:
         find_target(services.surveyor.survey(request.table), target_of(request))
@@ -129,9 +137,12 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
             "it, or its undo window is over.",
             next_step=f"neve history {facts.table} lists the jobs.",
         )
-    found = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
-    if found is None:
+    tagged = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
+    if tagged is None:
         return _ahead(facts, tag.snapshot_id, job_id)
+    # Between its tag and its first commit a writer may have come, who has nothing to do with it.
+    first = next((s for s in reversed(ancestry) if s.job_id == job_id), None)
+    found = next((s for s in ancestry if first and s.snapshot_id == first.parent_id), tagged)
     later = [s for s in ancestry[: ancestry.index(found)] if s.job_id != job_id]
     if later:
         raise JobRefused(

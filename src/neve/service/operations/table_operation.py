@@ -91,6 +91,10 @@ class TableOperationHandler:
     def name(self) -> str:
         return str(self.operation)
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ()
+
     def prepare(self, services: Services, request: JobRequest) -> None:
         """Whether there is something to do is found out under the claim."""
 
