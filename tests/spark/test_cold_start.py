@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from neve.spark.conf import packages
-from neve.spark.jars import cached_jars
+from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
 
 #: Every case starts a few JVMs.
@@ -47,8 +47,7 @@ def place(tmp_path):
     java = find_java(os.environ)
     if not (java.home / "lib" / "server" / "classes.jsa").is_file():
         pytest.skip("This Java has no archive of its own to build upon.")
-    jars = cached_jars(packages({}), os.environ)
-    assert jars is not None
+    jars = resolve_jars(packages({}), java, os.environ, lambda message: None)
     shared = Path(jars[0]).parents[2] / "jars"
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "jars").symlink_to(shared)
