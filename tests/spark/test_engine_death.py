@@ -157,7 +157,7 @@ def test_a_jvm_that_is_killed_while_it_starts_is_told(place):
     code, stdout, _ = end_of(process)
 
     assert (code, list(json.loads(stdout))) == (1, ["error"])
-    # The engine is up before a job begins, so that there was none.
+    # Its job has an end, and says why.
     assert place.states("events") == ["failed"]
     assert place.rows("events") == before
 
