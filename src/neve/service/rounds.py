@@ -203,13 +203,15 @@ def _run_part(
     properties = {**properties, ENGINE_PROPERTY: str(part.engine)}
     if part.strategy.orders_rows:
         return _timed(run, lambda: _order_rows(run, part, base, properties))
-    has_waited = _look_out_for_writers(run) if is_near else _wait_for_writers(run, base)
+    if is_near:
+        _look_out_for_writers(run)
+    else:
+        _wait_for_writers(run, base)
     started = run.services.clock()
-    # Nothing has happened since the job began, so that its own look serves the first part.
-    is_fresh = number == 0 and not has_waited and base is run.before and base.where is None
 
     def rewrite() -> StepResult:
-        head = base if is_fresh else run.services.surveyor.survey(run.plan.table)
+        # One look more, and a window that is shorter for writers.
+        head = run.services.surveyor.survey(run.plan.table)
         return run_staged(_step_run(run, number, part, head, properties))
 
     result = _timed(run, rewrite)
@@ -266,17 +268,16 @@ def _order_rows(
     )
 
 
-def _wait_for_writers(run: Run, facts: TableFacts) -> bool:
-    """Begin between two commits of a writer with a rhythm; True after a wait."""
+def _wait_for_writers(run: Run, facts: TableFacts) -> None:
+    """Begin between two commits of a writer with a rhythm."""
     others = _commits_of_others(facts)
     window = max(run.windows, default=USUAL_WINDOW_SECONDS)
     seconds = seconds_to_wait(others, run.services.clock(), window_seconds=window)
     if seconds > 0:
         run.services.sleep(seconds)
-    return seconds > 0
 
 
-def _look_out_for_writers(run: Run) -> bool:
+def _look_out_for_writers(run: Run) -> None:
     """Begin right after the next commit of a writer: then the whole gap is free."""
     look = run.services.surveyor.outline
     facts = look(run.plan.table)
@@ -285,12 +286,11 @@ def _look_out_for_writers(run: Run) -> bool:
     # The last window is that of a part like this one.
     window = run.windows[-1] if run.windows else USUAL_WINDOW_SECONDS
     if gap is None or fits_before_next(others, run.services.clock(), gap, window_seconds=window):
-        return True
+        return
     for _ in range(math.ceil(min(LOOKOUT_GAPS * gap, MAX_LOOKOUT_SECONDS) / LOOK_SECONDS)):
         run.services.sleep(LOOK_SECONDS)
         if look(run.plan.table).snapshot_id != facts.snapshot_id:
-            return True
-    return True
+            return
 
 
 def _commits_of_others(facts: TableFacts) -> list[datetime]:
