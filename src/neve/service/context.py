@@ -57,7 +57,7 @@ class JobContext:
 
 def overrides_of(request: JobRequest) -> Mapping[str, object]:
     said = request.arguments.get(OVERRIDES, {})
-    if not isinstance(said, Mapping):
+    if not isinstance(said, Mapping) or not all(isinstance(key, str) for key in said):
         # Passed over, they would let a job do more than was asked for.
         raise InputError(
             f"{OVERRIDES} is {said!r}, which says nothing about a policy.",

@@ -180,6 +180,13 @@ def test_a_job_of_an_unknown_operation_ends_and_gives_its_table_back(services, s
     assert work(services).status is Status.SUCCEEDED
 
 
+@pytest.mark.parametrize("key", [1, None, True])
+def test_keys_of_a_policy_are_text(services, store, key):
+    with pytest.raises(InputError):
+        submit(services, JobRequest(TABLE, "rewrite_data_files", {"overrides": {key: "1d"}}))
+    assert store.jobs() == []
+
+
 @pytest.mark.parametrize("value", [object(), timedelta(days=1), float("nan"), {1, 2}])
 def test_arguments_that_json_cannot_hold_are_refused_in_words(services, store, value):
     request = JobRequest(TABLE, "rewrite_data_files", {"overrides": {"budget.max_cost": value}})
