@@ -121,11 +121,11 @@ def test_exactly_the_orphans_are_found_quarantined_and_deleted(lake, swept):
     assert kept[KeptReason.HIDDEN] >= 1
     assert sum(kept.values()) + 3 == report.listed.files == len(before)
 
-    marked = change_orphans(services, swept, RULES, quarantine=True).outcome
+    marked = change_orphans(services, swept, RULES, quarantine=True)
     assert marked.figures_after["quarantined_files"] == 3
     assert {path for path in folder.rglob("*") if not path.is_dir()} == before
 
-    purged = change_orphans(services, swept, RULES, purge=True).outcome
+    purged = change_orphans(services, swept, RULES, purge=True)
     assert (purged.status, purged.figures_after["purged_files"]) == (Status.SUCCEEDED, 3)
     after = {path for path in folder.rglob("*") if not path.is_dir()}
     assert {path.name for path in before - after} == expected
@@ -185,7 +185,7 @@ def test_what_was_restored_or_became_reachable_is_not_deleted(lake):
     plant(changed, text="something else")
     adopt(lake, table, f"file:{adopted}")
 
-    outcome = change_orphans(services, table, RULES, purge=True, log=False).outcome
+    outcome = change_orphans(services, table, RULES, purge=True, log=False)
     assert outcome.figures_after["purged_files"] == 0
     assert outcome.figures_after["released_files"] == 2
     assert restored.exists()

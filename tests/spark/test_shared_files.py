@@ -243,7 +243,7 @@ def test_files_below_a_table_that_others_have_taken_over_survive_a_sweep(
         "second.db.far",
     ]
     change_orphans(services, table, RULES, quarantine=True, log=False)
-    purged = change_orphans(services, table, RULES, purge=True, log=False).outcome
+    purged = change_orphans(services, table, RULES, purge=True, log=False)
 
     assert purged.figures_after["purged_files"] == 1
     assert sorted(path.name for path in landing.iterdir()) == [
@@ -264,12 +264,12 @@ def test_a_file_that_another_table_takes_over_while_it_waits_is_released(lake, s
     stray.write_bytes(local(landed).read_bytes())
     os.utime(stray, (time.time() - WEEK, time.time() - WEEK))
     find_orphans(services, table, RULES)
-    marked = change_orphans(services, table, RULES, quarantine=True, log=False).outcome
+    marked = change_orphans(services, table, RULES, quarantine=True, log=False)
     assert marked.figures_after["quarantined_files"] == 1
     schema = lake.app.catalogs.load(source).schema()
     second.create_table("db.far", schema).add_files([f"file:{stray}"])
 
-    purged = change_orphans(services, table, RULES, purge=True, log=False).outcome
+    purged = change_orphans(services, table, RULES, purge=True, log=False)
 
     assert (purged.figures_after["purged_files"], purged.figures_after["released_files"]) == (0, 1)
     assert read(second, "db.far") == 5

@@ -63,7 +63,7 @@ def test_objects_that_nothing_reaches_are_deleted_and_all_others_stay(
     assert report.kept[KeptReason.HIDDEN].files == 1
     change_orphans(services, table, RULES, quarantine=True, log=False)
     assert _keys(client, bucket, key) == before
-    outcome = change_orphans(services, table, RULES, purge=True, log=False).outcome
+    outcome = change_orphans(services, table, RULES, purge=True, log=False)
 
     assert outcome.figures_after["purged_files"] == len(STRAYS)
     assert before - _keys(client, bucket, key) == {f"{key}/{name}" for name in STRAYS}

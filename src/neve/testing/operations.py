@@ -43,17 +43,18 @@ def run_operation(
     operation: TableOperation,
     *,
     planned: Plan[Any] | None = None,
+    log: bool = True,
 ) -> Outcome:
     def work(context: JobContext) -> Outcome:
         before = context.services.surveyor.survey(table)
         return operate(context, operation, before, planned)
 
-    return run_work(services, JobRequest(table, str(operation.operation)), work)
+    return run_work(services, JobRequest(table, str(operation.operation)), work, log=log)
 
 
-def apply_plan(services: Services, plan: CompactionPlan) -> Outcome:
+def apply_plan(services: Services, plan: CompactionPlan, *, log: bool = True) -> Outcome:
     request = JobRequest(plan.table, str(Operation.REWRITE_DATA_FILES))
-    return run_work(services, request, lambda context: apply_exactly(context, plan))
+    return run_work(services, request, lambda context: apply_exactly(context, plan), log=log)
 
 
 def change_orphans(
@@ -63,14 +64,17 @@ def change_orphans(
     *,
     quarantine: bool = False,
     purge: bool = False,
+    log: bool = True,
 ) -> Outcome:
     step = RemoveOrphanFiles(quarantine=quarantine, purge=purge)
     request = JobRequest(table, str(Operation.REMOVE_ORPHAN_FILES))
-    return run_work(services, request, lambda context: sweep(context, rules, step))
+    return run_work(services, request, lambda context: sweep(context, rules, step), log=log)
 
 
-def sweep_orphans(services: Services, table: TableRef, rules: OrphanRules) -> Outcome:
-    return change_orphans(services, table, rules, quarantine=True, purge=True)
+def sweep_orphans(
+    services: Services, table: TableRef, rules: OrphanRules, *, log: bool = True
+) -> Outcome:
+    return change_orphans(services, table, rules, quarantine=True, purge=True, log=log)
 
 
 def restore_orphans(
