@@ -109,7 +109,7 @@ class Shelf:
         return pq.read_table(self.target.removeprefix("s3://"), filesystem=store)
 
     @property
-    def uncommitted_files(self) -> tuple[list[str], list[str]]:
+    def leftovers(self) -> tuple[list[str], list[str]]:
         """Keys besides the sources, and uploads that were neither completed nor aborted."""
         listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix)
         uploads = self.client.list_multipart_uploads(Bucket=self.bucket, Prefix=self.prefix)
