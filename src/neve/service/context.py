@@ -10,7 +10,7 @@ from typing import Any
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.job import JobRequest, JobState
-from neve.model.outcome import Outcome
+from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
@@ -75,6 +75,30 @@ class Prepared:
 
     plan: Plan[Any]
     facts: TableFacts
+
+
+def uncounted(
+    job_id: str,
+    request: JobRequest,
+    status: Status,
+    reason: str,
+    *,
+    started_at: datetime,
+    finished_at: datetime,
+) -> Outcome:
+    """The outcome of a request for which nobody has counted anything."""
+    return Outcome(
+        job_id=job_id,
+        table=request.table,
+        operation=request.operation,
+        status=status,
+        reason=reason,
+        started_at=started_at,
+        finished_at=finished_at,
+        stats=CompactionStats(files_before=None, files_after=None),
+        snapshots_before=None,
+        snapshots_after=None,
+    )
 
 
 Work = Callable[[JobContext], Outcome]

@@ -13,8 +13,9 @@ from neve.model.errors import NeveError
 from neve.model.job import ENGINE, TRINO, JobRequest, Trigger
 from neve.model.maintenance import OperationReport, ReportStatus, TableReport
 from neve.model.operation import Operation
-from neve.model.outcome import CompactionStats, Outcome, Status
+from neve.model.outcome import Status
 from neve.model.table import TableRef
+from neve.service.context import uncounted
 from neve.service.maintain import write_log
 from neve.service.run_job import run
 from neve.service.services import Services
@@ -62,17 +63,13 @@ def _run(services: Services, table: TableRef, operation: Operation) -> Operation
         outcome = run(services, request, log=False)
     except NeveError as error:
         # Another Neve holds the table, or the state cannot be written: the log shows it, too.
-        outcome = Outcome(
-            job_id=str(uuid.uuid4()),
-            table=table,
-            operation=operation.value,
-            status=Status.FAILED,
-            reason=error.message,
+        outcome = uncounted(
+            str(uuid.uuid4()),
+            request,
+            Status.FAILED,
+            error.message,
             started_at=started_at,
             finished_at=services.clock(),
-            stats=CompactionStats(files_before=None, files_after=None),
-            snapshots_before=None,
-            snapshots_after=None,
         )
         return OperationReport(
             operation, ReportStatus.FAILED, error.message, error.next_step, outcome

@@ -14,8 +14,8 @@ from functools import partial
 
 from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
-from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.service.context import JobContext, Prepared, Work
+from neve.model.outcome import Outcome, Status
+from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_for
 from neve.service.ports import Engine
@@ -124,18 +124,13 @@ def _end(context: JobContext, error: NeveError) -> None:
 
 def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
     """Stopped where nothing had been committed yet, or where the work could not say what was."""
-    return Outcome(
-        job_id=context.job_id,
-        table=context.table,
-        operation=context.operation,
-        status=Status.CANCELLED,
-        reason=stop.message,
+    return uncounted(
+        context.job_id,
+        context.request,
+        Status.CANCELLED,
+        stop.message,
         started_at=context.started_at,
         finished_at=context.services.clock(),
-        # Nobody has counted.
-        stats=CompactionStats(files_before=None, files_after=None),
-        snapshots_before=None,
-        snapshots_after=None,
     )
 
 
