@@ -20,24 +20,24 @@ from neve.spark.java import find_java
 pytestmark = pytest.mark.timeout(900)
 PATIENCE_SECONDS = 240
 PROGRAM = """
-import json, sys
+import atexit, json, sys
+told, seen = [], {}
+# Registered first, so run last: after what is left of Spark's log was handed on.
+atexit.register(lambda: print(json.dumps({**seen, "told": told})))
 from neve.spark.session import build_session
 from neve.spark.engine import SparkEngine
-told = []
 conf = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": sys.argv[1]}
 engine = SparkEngine(lambda: build_session(
     {}, master="local[1]", conf=conf, reporter=told.append,
     log=lambda line: told.append(line.message)))
 jvm = engine.session._jvm
-rows = engine.session.range(3).count()
+seen["rows"] = engine.session.range(3).count()
 logger = jvm.org.apache.logging.log4j.LogManager.getLogger("neve.test")
 logger.warn("two\\nlines")
 logger.info("not this one")
-seen = jvm.java.lang.System.getProperty("seen")
-pid = jvm.java.lang.ProcessHandle.current().pid()
+seen["seen"] = jvm.java.lang.System.getProperty("seen")
+seen["pid"] = jvm.java.lang.ProcessHandle.current().pid()
 engine.stop()
-import atexit
-atexit.register(lambda: print(json.dumps({"rows": rows, "told": told, "seen": seen, "pid": pid})))
 """
 
 
@@ -122,7 +122,7 @@ def test_classes_are_archived_once_and_mapped_from_then_on(place):
 
 
 def test_a_killed_session_leaves_nothing_of_ours_behind(place):
-    waits = PROGRAM.replace("engine.stop()", "print(pid, flush=True); sys.stdin.read()")
+    waits = PROGRAM.replace("engine.stop()", "print(seen['pid'], flush=True); sys.stdin.read()")
     process = subprocess.Popen(
         [sys.executable, "-c", waits, "-XX:TieredStopAtLevel=1"],
         stdin=subprocess.PIPE,
