@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -236,10 +237,12 @@ def _describe_one_shot(result: dict[str, Any]) -> str:
     )
 
 
-def run(bench: Bench, case: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    if case == "one-shot":
-        return [run_one_shot(bench, name, arguments.megabytes) for name in ONE_SHOTS]
-    return [run_case(bench, case, reads=arguments.reads)]
+def run(bench: Bench, case: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    if case != "one-shot":
+        yield run_case(bench, case, reads=arguments.reads)
+        return
+    for name in ONE_SHOTS:
+        yield run_one_shot(bench, name, arguments.megabytes)
 
 
 def main() -> None:
@@ -254,7 +257,12 @@ def main() -> None:
     try:
         bench = Bench(folder)
         bench.warm()
-        results = [result for case in arguments.cases for result in run(bench, case, arguments)]
+        results = []
+        for case in arguments.cases:
+            for result in run(bench, case, arguments):
+                # A long run that is ended has told what it knew.
+                print(describe(result), file=sys.stderr, flush=True)
+                results.append(result)
         tell(arguments, results, "\n".join(describe(result) for result in results))
     finally:
         shutil.rmtree(folder)

@@ -148,6 +148,7 @@ def make_engine(
 
     def make_session() -> SparkSession:
         reporter("Starting Spark …")
+        catalogs.open_ahead()
         return build_session(
             properties,
             master=settings.master,
