@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
-    "quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # As many as a change that is merged has to stand.
 settings.register_profile("explore", settings.get_profile("quick"), max_examples=150)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.parquet.fake_s3 import FakeS3
 
@@ -71,7 +71,6 @@ def mixed(path: str, cuts: list[tuple[int, bool]]) -> SplicePlan:
 cuts = st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=9)
 
 
-@settings(max_examples=40)
 @given(cuts)
 def test_a_local_file_of_both_kinds_is_the_planned_one_and_wholly_compared(
     chosen: list[tuple[int, bool]],
@@ -88,7 +87,6 @@ def test_a_local_file_of_both_kinds_is_the_planned_one_and_wholly_compared(
     assert result.copied_bytes + result.encoded_bytes == plan.data_bytes
 
 
-@settings(max_examples=40)
 @given(cuts, st.sampled_from(["size", "checksum"]), st.booleans())
 def test_an_object_of_both_kinds_is_the_planned_one(
     chosen: list[tuple[int, bool]], verify: str, by_store: bool
@@ -114,7 +112,6 @@ def test_an_object_of_both_kinds_is_the_planned_one(
         assert (done.result.checksum, done.result.compared_bytes) == (zlib.crc32(data), len(data))
 
 
-@settings(max_examples=25)
 @given(cuts)
 def test_a_streamed_file_of_both_kinds_is_the_planned_one(chosen: list[tuple[int, bool]]) -> None:
     with TemporaryDirectory() as folder:
