@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
@@ -14,6 +15,16 @@ settings.register_profile("explore", settings.get_profile("quick"), max_examples
 # The same examples every time, so that a build can be repeated.
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """By number: for a name, pytest looks through the folders of all tests before this one."""
+    folder = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,9 @@ from sqlalchemy import Dialect
 from sqlalchemy.event import listen
 
 ADDED, EXISTING, DELETED = 1, 0, 2
+_NAMESPACE = """
+INSERT OR IGNORE INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')
+"""
 _FIND = """
 SELECT metadata_location FROM iceberg_tables
 WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?
@@ -143,10 +146,15 @@ class LocalLake:
         properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Make an empty table, with its namespace where that is missing."""
-        self.catalog.create_namespace_if_not_exists(identifier.rpartition(".")[0])
+        namespace, _, name = identifier.rpartition(".")
+        with closing(sqlite3.connect(self._database)) as database, database:
+            _trust_the_machine(database, None)
+            database.execute(_NAMESPACE, (self.name, namespace))
         return self.catalog.create_table(
             identifier,
             schema,
+            # The catalog's own choice, for which it would ask three times.
+            location=f"{self.properties['warehouse']}/{namespace}/{name}",
             partition_spec=spec,
             properties={"format-version": str(format_version), **(properties or {})},
         )
