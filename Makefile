@@ -2,6 +2,8 @@
 BIN := .venv/bin
 RESULTS := .neve/bench
 PYTEST := $(BIN)/python -m coverage run -m pytest
+# Tests that every worker compiles anew take ten seconds more in each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-unit test-spark test-attack test-system stack-up stack-down lint format schemas lock bench clean
 
