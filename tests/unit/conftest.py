@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 
@@ -17,6 +18,13 @@ settings.register_profile("repeat", settings.get_profile("explore"), derandomize
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _numbers = itertools.count()
+
+
+def pytest_collection_finish():
+    """What was imported stays to the end: looking through it for garbage costs seconds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture
