@@ -189,10 +189,6 @@ class Outcomes(Protocol):
         """End the job with its outcome, or raise LeaseLost where another job came since."""
         ...
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember outcomes that came without a claim on their table."""
-        ...
-
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         """Outcomes of finished jobs, newest first."""
         ...

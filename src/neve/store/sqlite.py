@@ -168,23 +168,6 @@ class SqliteStore(Database):
                 db.execute(sql.CANCEL_RUNNING, (job_id,))
         return self.job(job_id)
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        with self._write() as db:
-            db.executemany(
-                sql.RECORD,
-                [
-                    (
-                        o.job_id,
-                        str(o.table),
-                        o.operation,
-                        o.status.job_state,
-                        o.reason,
-                        to_text(o),
-                    )
-                    for o in outcomes
-                ],
-            )
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 

@@ -195,16 +195,6 @@ class MemoryStore:
             self._change(job_id, JobState.CANCELLED, CANCELLED_BEFORE)
         return self._jobs[job_id]
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        now = self._clock()
-        for outcome in outcomes:
-            if outcome.job_id not in self._jobs:
-                state = outcome.status.job_state
-                job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
-                text = to_text(outcome)
-                self._jobs[outcome.job_id] = replace(job, reason=outcome.reason, outcome=text)
-                self._outcomes.append(outcome)
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]
 

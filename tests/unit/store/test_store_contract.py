@@ -92,18 +92,6 @@ def test_giving_back_an_old_lease_does_not_free_a_new_one(store):
         store.claim("j3", TABLE, "rollback", 60)
 
 
-def test_an_outcome_without_a_claim_is_remembered_once(store):
-    looked = outcome("j1", Status.NOTHING_TO_DO)
-    store.record([looked, outcome("j2", Status.FAILED, OTHER)])
-    store.record([looked])
-
-    (job,) = store.jobs(TABLE)
-    assert (job.job_id, job.state, job.reason) == ("j1", JobState.SUCCEEDED, "why")
-    assert store.job("j2").state is JobState.FAILED
-    assert {o.job_id for o in store.outcomes()} == {"j1", "j2"}
-    assert store.claim("j3", TABLE, "rollback", 60).epoch == 1
-
-
 def test_an_outcome_is_remembered(store):
     lease = store.claim("j1", TABLE, "rewrite_data_files", 60)
     store.set_state(lease, JobState.REWRITING)

@@ -127,13 +127,6 @@ class RedisStore:
         answer = self._server.change("cancel", job_id, CANCELLED_BEFORE, self._history)
         return None if answer[0] == "missing" else job_of(answer[1])
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes:
-            state, table = outcome.status.job_state, str(outcome.table)
-            told = (outcome.job_id, table, state, outcome.reason, to_text(outcome))
-            request = fields_of(JobRequest(outcome.table, outcome.operation))
-            self._server.change("record", self._history, *told, *request)
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         _, found = self._server.read("unfinished", "open" if table is None else f"open_of:{table}")
         return self._read(found)
