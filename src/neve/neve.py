@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
+from neve.listeners import CarefulReporter, Listeners
 from neve.looking import Looking, Overrides, Table
 from neve.machine import Check
 from neve.model.errors import EngineNeeded, InputError
@@ -78,8 +79,8 @@ class Neve(Looking):
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._listeners: list[Callable[[JobEvent], None]] = [app.maintenance.events]
-        self._services = replace(app.maintenance, events=self._tell)
+        self._listeners = Listeners(app.maintenance.events)
+        self._services = replace(app.maintenance, events=self._listeners)
 
     @classmethod
     def open(
@@ -96,7 +97,7 @@ class Neve(Looking):
         """
         settings = load_settings(str(config) if config is not None else None)
         lines = replace(log or LogSettings(), secrets=settings.secrets())
-        app = build_app(settings, reporter or Silent(), spark_log(lines))
+        app = build_app(settings, CarefulReporter(reporter or Silent()), spark_log(lines))
         neve = cls(app.telling(event_log(lines)))
         if spark is not None:
             app.borrow(spark)
@@ -349,12 +350,12 @@ class Neve(Looking):
 
     @contextmanager
     def events(self, listener: Callable[[JobEvent], None]) -> Iterator[None]:
-        """Tell the listener every event of this process's jobs, for the length of the block."""
-        self._listeners.append(listener)
-        try:
+        """Tell the listener every event of this process's jobs, for the length of the block.
+
+        One that raises is logged once, and stops neither a job nor the other listeners.
+        """
+        with self._listeners.with_listener(listener):
             yield
-        finally:
-            self._listeners.remove(listener)
 
     def stop(self) -> None:
         """Ask the jobs of this process to stop at their next boundary."""
@@ -372,10 +373,6 @@ class Neve(Looking):
     def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
         """Make a table with the small-files problem, cure it, and check that no row changed."""
         return tell_story(self._app, batches, events, partitions)
-
-    def _tell(self, event: JobEvent) -> None:
-        for listener in list(self._listeners):
-            listener(event)
 
 
 def _operation(name: str | Operation) -> Operation:

@@ -161,6 +161,11 @@ def _of_overrides(overrides: Mapping[str, object]) -> Layer:
     return Layer(values, named)
 
 
+def check_overrides(overrides: Mapping[str, object]) -> None:
+    """Raise for a key that there is not, and for a value that cannot be read."""
+    _of_overrides(overrides)
+
+
 def match_rule(
     rule: PolicyRule, table: TableRef, properties: Mapping[str, str], default_catalog: str | None
 ) -> PolicyMatch:

@@ -18,6 +18,7 @@ from neve.model.outcome import Outcome, Status
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_for
+from neve.service.operations.rollback import with_expected_head
 from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
@@ -26,6 +27,7 @@ from neve.service.services import Services
 
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
+    request = _fixed(services, request)
     handler_for(request).prepare(services, request)
     return services.store.submit(str(uuid.uuid4()), request)
 
@@ -38,9 +40,16 @@ def run(
     What was planned and shown already is run as far as it still holds. With `log=False` the row of
     the maintenance log is left to the caller, who may write many.
     """
+    request = _fixed(services, request)
     handler = handler_for(request)
     made = prepared or handler.prepare(services, request)
     return run_work(services, request, partial(handler.run, prepared=made), log=log)
+
+
+def _fixed(services: Services, request: JobRequest) -> JobRequest:
+    """The request as it is kept: what its caller saw of the table belongs to it."""
+    handler_for(request)
+    return with_expected_head(services, request)
 
 
 def run_job(services: Services, lease: Lease) -> Outcome:

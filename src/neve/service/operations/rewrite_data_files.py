@@ -42,7 +42,7 @@ from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, run_rounds
 from neve.service.services import Services
 from neve.service.step_run import merged
-from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
+from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 
 OPERATION = Operation.REWRITE_DATA_FILES
@@ -244,7 +244,9 @@ def _execute(run: Run) -> Outcome:
     status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
-    reason = " ".join([_summary(verdict.changes), *run.notes, *note])
+    moved = follow_parent(services, run.held, after, tag)
+    told = [_summary(verdict.changes), *run.notes, *note, moved]
+    reason = " ".join(part for part in told if part)
     return _outcome(run, status, reason, after=after, verdict=verdict)
 
 
