@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
 from neve.service.store_ports import (
     Consumers,
     Events,
     JobQueue,
     JobStore,
+    KeptPlans,
     Leases,
     Outcomes,
     Quarantine,
@@ -118,9 +120,17 @@ class WatchedConsumers(Watched[Consumers]):
     live = told(Consumers.live)
 
 
+class WatchedKeptPlans(Watched[KeptPlans]):
+    keep = told(KeptPlans.keep)
+    plan = told(KeptPlans.plan)
+    newest = told(KeptPlans.newest)
+    approve = told(KeptPlans.approve)
+
+
 class WatchedStore(Watched[JobStore]):
     submit = told(JobQueue.submit)
     submit_all = told(JobQueue.submit_all)
+    job_of_key = told(JobQueue.job_of_key)
     active_tables = told(JobQueue.active_tables)
     cancel = told(JobQueue.cancel)
     jobs = told(JobQueue.jobs)
@@ -160,6 +170,14 @@ class WatchedStore(Watched[JobStore]):
     @property
     def quarantine(self) -> Quarantine:
         return WatchedQuarantine(f"{self.name}.quarantine", self.target.quarantine, self.at)
+
+    @property
+    def plans(self) -> KeptPlans:
+        return WatchedKeptPlans(f"{self.name}.plans", self.target.plans, self.at)
+
+    @property
+    def totals(self) -> StoreTotals:
+        return self.target.totals
 
     @property
     def consumers(self) -> Consumers:
