@@ -52,6 +52,8 @@ class PolicyRule:
     values: Mapping[str, Value] = field(default_factory=dict)
     #: Operations that it names, even with nothing to set.
     operations: frozenset[Operation] = frozenset()
+    #: Where single values stand in the file, by key; the others stand in the policy itself.
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
