@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
-from neve.looking import Looking, Overrides, Table
+from neve.looking import Overrides, Table
 from neve.machine import Check
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
@@ -33,6 +33,7 @@ from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
 from neve.policy.importing import ImportedPolicies
+from neve.queueing import Queueing
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
@@ -73,7 +74,7 @@ class Silent:
         pass
 
 
-class Neve(Looking):
+class Neve(Queueing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -182,9 +183,19 @@ class Neve(Looking):
         arguments: Mapping[str, object] | None = None,
         requested_by: str = "",
         trigger: Trigger = Trigger.PYTHON,
+        idempotency_key: str | None = None,
+        tenant: str = "",
+        priority: int = 0,
+        not_before: datetime | None = None,
     ) -> Job:
-        """Queue an operation for a worker."""
-        request = self._request(table, operation, overrides, arguments, requested_by, trigger)
+        """Queue an operation for a worker; with the same key it is the same job."""
+        request = replace(
+            self._request(table, operation, overrides, arguments, requested_by, trigger),
+            idempotency_key=idempotency_key,
+            tenant=tenant,
+            priority=priority,
+            not_before=not_before,
+        )
         return submit(self._services_for(request), request)
 
     def _services_for(self, request: JobRequest) -> Services:
@@ -311,9 +322,6 @@ class Neve(Looking):
 
     # Jobs
 
-    def job(self, job_id: str) -> Job | None:
-        return self._services.store.job(job_id)
-
     def history(self, table: Table | None = None, limit: int = 100) -> list[Job]:
         """What was done, newest first."""
         return self._services.store.jobs(self.table(table) if table else None, limit)
@@ -342,10 +350,6 @@ class Neve(Looking):
             for job in chosen
             if not (running and job.state.is_final)
         ][:limit]
-
-    def cancel(self, job_id: str) -> Job | None:
-        """A queued job ends at once, a running one at its next boundary; None: no such job."""
-        return self._services.store.cancel(job_id)
 
     @contextmanager
     def events(self, listener: Callable[[JobEvent], None]) -> Iterator[None]:

@@ -97,3 +97,46 @@ def test_listeners_hear_events_for_the_length_of_the_block(neve):
 
     assert heard[-1].phase is JobState.SUCCEEDED
     assert count == len(heard) > 0
+
+
+def test_a_failed_job_is_queued_again_as_one_job(neve):
+    request = {"requested_by": "ann", "tenant": "x", "priority": 3, "idempotency_key": "k"}
+    job = neve.submit("db.events", **request)
+    assert neve.submit("db.events", **request).job_id == job.job_id
+    with pytest.raises(InputError, match="is queued"):
+        neve.requeue(job.job_id)
+    neve.cancel(job.job_id)
+
+    again = neve.requeue(job.job_id)
+
+    assert again.job_id != job.job_id
+    assert neve.requeue(job.job_id).job_id == again.job_id
+    assert (again.requested_by, again.tenant, again.priority, again.arguments) == (
+        "ann",
+        "x",
+        3,
+        job.arguments,
+    )
+    with pytest.raises(InputError, match="no job"):
+        neve.requeue("nobody")
+
+
+def test_jobs_and_their_events_are_read_without_a_catalog(neve, monkeypatch):
+    jobs = [neve.submit("db.events", tenant=str(number)) for number in range(3)]
+    monkeypatch.setattr(neve._app.catalogs, "find", None)
+
+    first = neve.job_page(limit=2)
+    rest = neve.job_page(limit=2, before=first.before)
+
+    assert [job.tenant for job in (*first.jobs, *rest.jobs)] == ["2", "1", "0"]
+    assert rest.before is None
+    assert [job.tenant for job in neve.job_page("db.events", tenant="1").jobs] == ["1"]
+    (event,) = neve.job_events(jobs[0].job_id)
+    assert event.phase is JobState.QUEUED
+    assert neve.job_events(jobs[0].job_id, after=event.number) == []
+
+
+def test_turns_are_paused_and_resumed(neve):
+    assert neve.pause("db.events").is_paused
+    assert [state.is_paused for state in neve.schedule_states()] == [True]
+    assert not neve.resume("db.events").is_paused

@@ -15,6 +15,7 @@ from functools import partial
 from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
+from neve.model.plan import CompactionPlan
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_for
@@ -26,7 +27,9 @@ from neve.service.services import Services
 
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
-    handler_for(request).prepare(services, request)
+    prepared = handler_for(request).prepare(services, request)
+    if prepared is not None and isinstance(prepared.plan, CompactionPlan):
+        request = replace(request, estimated_seconds=prepared.plan.cost.seconds.expected)
     return services.store.submit(str(uuid.uuid4()), request)
 
 
@@ -71,6 +74,7 @@ def _run_claimed(
         reporter = JobReporter(
             services.reporter,
             services.events,
+            services.store,
             lease,
             request.operation,
             held,
@@ -80,6 +84,7 @@ def _run_claimed(
         told = replace(
             services.with_reporter(reporter),
             make_engine=_engine_for(lease.job_id, services.make_engine, stack),
+            progress=reporter.account,
         )
         context = JobContext(told, lease.job_id, request, held, started_at, reporter)
         try:

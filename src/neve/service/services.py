@@ -9,6 +9,7 @@ from typing import Self
 
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
+from neve.model.job import Progress
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
@@ -43,6 +44,8 @@ class Services:
     sleep: Callable[[float], None] = time.sleep
     #: Where events of jobs go; nowhere by default.
     events: Callable[[JobEvent], None] = lambda event: None
+    #: Where work says how far it is; nowhere outside of a job.
+    progress: Callable[[Progress], None] = lambda progress: None
     stop: StopSignal = field(default_factory=StopSignal)
     #: Runs the jobs that are for Trino, where it is configured.
     make_procedures: Callable[[], Procedures] | None = None

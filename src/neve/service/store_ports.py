@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
+from neve.model.job import (
+    ALL_JOBS,
+    Job,
+    JobFilter,
+    JobRequest,
+    JobState,
+    Lease,
+    Progress,
+    ScheduleState,
+    SetAsideTable,
+)
 from neve.model.orphans import (
     FileTotals,
     Orphan,
@@ -85,12 +96,27 @@ class JobQueue(Protocol):
         """Queue a job; a second one with the same id or idempotency key is the first one."""
         ...
 
+    def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
+        """The same for many, by their ids; each on its own where the store cannot do better."""
+        ...
+
     def cancel(self, job_id: str) -> Job | None:
         """A queued job ends at once, a running one at its next boundary; None: no such job."""
         ...
 
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        """Jobs, newest first."""
+    def jobs(
+        self,
+        table: TableRef | None = None,
+        limit: int = 100,
+        *,
+        chosen: JobFilter = ALL_JOBS,
+        before: int | None = None,
+    ) -> list[Job]:
+        """Jobs, newest first; with `before`, those that were asked for before that position."""
+        ...
+
+    def active_tables(self, tables: Collection[TableRef]) -> set[TableRef]:
+        """Of the tables, those with a job that waits or has no end."""
         ...
 
     def job(self, job_id: str) -> Job | None: ...
@@ -113,6 +139,10 @@ class JobQueue(Protocol):
 
     def dead_jobs(self, limit: int = 100) -> list[Job]:
         """Jobs that failed as often as they may, the last one first; each says why."""
+        ...
+
+    def dismiss(self, job_id: str) -> bool:
+        """Take a dead job off that list; it stays failed. False where it was not on it."""
         ...
 
 
@@ -214,6 +244,23 @@ class UncommittedFiles(Protocol):
         ...
 
 
+class Events(Protocol):
+    """What jobs said on their way; every change of a state is one, whoever makes it.
+
+    Only so many are kept, of all jobs together; the oldest are forgotten.
+    """
+
+    def append_event(
+        self, job_id: str, phase: JobState, message: str = "", progress: Progress | None = None
+    ) -> int:
+        """Remember what a job says; returns its number. Progress is told with the job, too."""
+        ...
+
+    def events_after(self, job_id: str, number: int = 0, limit: int = 100) -> list[RecordedEvent]:
+        """Events of the job with higher numbers, in order."""
+        ...
+
+
 class Schedules(Protocol):
     """When the turn of a table came last."""
 
@@ -222,11 +269,29 @@ class Schedules(Protocol):
         ...
 
     def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        """When the table's turn came last; None where it never did."""
+        """When the table's turn came last; None where nothing is known of it."""
+        ...
+
+    def schedule_states(self) -> list[ScheduleState]:
+        """The same of all tables of which something is known."""
+        ...
+
+    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
+        """Remember that the turn of this slot has come, if none came since the expected one."""
+        ...
+
+    def pause(self, table: TableRef) -> None:
+        """Leave the table's turns out."""
+        ...
+
+    def resume(self, table: TableRef) -> bool:
+        """Let its turns come again; False where they were not left out."""
         ...
 
 
-class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Protocol):
+class JobStore(
+    JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
+):
     """One store for all of it."""
 
     @property

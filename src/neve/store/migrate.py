@@ -15,6 +15,7 @@ MIGRATIONS = {
     2: "0002_jobs_claims_quarantine_consumers.sql",
     3: "0003_queue_and_schedules.sql",
     4: "0004_tenants_retries_set_aside.sql",
+    5: "0005_events_progress_paused_schedules.sql",
 }
 NEWEST = max(MIGRATIONS)
 
