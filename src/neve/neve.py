@@ -53,7 +53,7 @@ from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
 from neve.settings import load_settings
-from neve.telemetry import event_log, spark_log
+from neve.telemetry import event_log, spark_log, warning_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,7 +98,7 @@ class Neve(Queueing):
         settings = load_settings(str(config) if config is not None else None)
         lines = replace(log or LogSettings(), secrets=settings.secrets())
         app = build_app(settings, reporter or Silent(), spark_log(lines))
-        neve = cls(app.telling(event_log(lines)))
+        neve = cls(app.telling(event_log(lines), warning_log(lines)))
         if spark is not None:
             app.borrow(spark)
         return neve

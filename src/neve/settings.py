@@ -35,7 +35,7 @@ from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
 from neve.policy.documents import read_policies
 from neve.policy.resolve import chosen_setting, general_settings
 from neve.policy.values import suggest
-from neve.secrets import secrets_of
+from neve.secrets import secrets_of, secrets_of_addresses
 from neve.sections import (
     CompactionSettings,
     CostSettings,
@@ -102,7 +102,9 @@ class Settings(BaseSettings):
     def secrets(self) -> list[str]:
         """Values that must not appear in any line of a log."""
         own = {"password": self.trino.password or "", "url": self.state.url}
-        return secrets_of({**self.catalogs, "spark": self.spark.conf, "": own})
+        channels = self.notifications.channels
+        found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
+        return [*secrets_of_addresses(channels.values()), *found]
 
     def policy_book(self, default_catalog: str | None = None) -> PolicyBook:
         """All that is configured about what tables should get."""
@@ -111,6 +113,7 @@ class Settings(BaseSettings):
             **general_settings("compaction", compaction.policy(), compaction.chosen()),
             **general_settings("remove_orphan_files", orphans.rules(), orphans.chosen()),
             **self._schedule(),
+            **self._notify(),
         }
         catalog = default_catalog or self.default_catalog or next(iter(self.catalogs), None)
         return PolicyBook(self.policies, general, catalog, self.import_amoro)
@@ -125,6 +128,14 @@ class Settings(BaseSettings):
             ),
             **chosen_setting("window.timezone", zone, "scheduler.timezone"),
         }
+
+    def _notify(self) -> dict[str, Setting]:
+        """Who hears of every table."""
+        said: dict[str, Setting] = {}
+        for name in ("failures", "recoveries", "digest"):
+            channels = getattr(self.notifications, name)
+            said |= chosen_setting(f"notify.{name}", channels, f"notifications.{name}")
+        return said
 
     @field_validator("catalogs", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from neve.config.channels import with_channels
 from neve.config.places import mapping_at, wrong_at
 from neve.config.storage import read_catalog
 from neve.config.strategies import read_strategies
@@ -38,7 +39,7 @@ def translated(document: Mapping[str, Any]) -> dict[str, Any]:
     if made:
         own = values.get("policies") or []
         values["policies"] = [*own, *made] if isinstance(own, list) else own
-    return values
+    return with_channels(values)
 
 
 def _take_catalog(values: dict[str, Any], document: Mapping[str, Any]) -> None:

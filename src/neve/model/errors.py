@@ -10,6 +10,7 @@ NeveError
 │   ├── TableNotFound
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
 ├── StoreError                 the state database cannot be read or written
+├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── JobRefused                 the job may not run now
 │   ├── PlanStale              the table moved on since the plan was made
 │   ├── TableBusy              another job holds the table
@@ -85,6 +86,10 @@ class TableUnreadable(CatalogError):
 
 class StoreError(NeveError):
     """The state database cannot be used."""
+
+
+class NotificationError(NeveError):
+    """The notice could not be delivered."""
 
 
 class JobRefused(NeveError):

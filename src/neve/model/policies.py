@@ -153,6 +153,15 @@ class Guards:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Which channels hear of the table, by their names in the configuration."""
+
+    failures: tuple[str, ...] = ()
+    recoveries: tuple[str, ...] = ()
+    digest: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EffectivePolicy:
     """What all layers together say about one table."""
 
@@ -173,6 +182,7 @@ class EffectivePolicy:
     timezone: str
     budget: Budget
     guards: Guards
+    notify: Notify
     #: Every value with the layer that set it, in the order of the keys.
     settings: tuple[Setting, ...]
     matches: tuple[PolicyMatch, ...]

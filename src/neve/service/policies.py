@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.policies import EffectivePolicy, PolicyBook
+from neve.model.table import TableRef
 from neve.policy.effective import DEFAULT
 from neve.policy.resolve import resolve
 
@@ -20,6 +21,10 @@ class Policies:
     """What is configured about tables, asked for one table at a time."""
 
     book: PolicyBook = field(default_factory=PolicyBook)
+
+    def by_name(self, table: TableRef) -> EffectivePolicy:
+        """What the configuration alone says, where the table's properties cannot be read."""
+        return resolve(self.book, table, {})
 
     def effective(
         self,

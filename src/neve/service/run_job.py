@@ -18,6 +18,7 @@ from neve.model.outcome import Outcome, Status
 from neve.model.plan import CompactionPlan
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
+from neve.service.notices import notify_job
 from neve.service.operations.registry import handler_for
 from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
@@ -64,6 +65,19 @@ def run_work(services: Services, request: JobRequest, work: Work, *, log: bool =
 
 
 def _run_claimed(
+    services: Services, lease: Lease, request: JobRequest, work: Work, *, log: bool = True
+) -> Outcome:
+    try:
+        outcome = _work_claimed(services, lease, request, work, log=log)
+    except NeveError:
+        notify_job(services, lease.job_id)
+        raise
+    # The table is free by now: a channel that answers late keeps no other job waiting.
+    notify_job(services, lease.job_id, outcome)
+    return outcome
+
+
+def _work_claimed(
     services: Services, lease: Lease, request: JobRequest, work: Work, *, log: bool = True
 ) -> Outcome:
     with (

@@ -23,6 +23,7 @@ from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
+from neve.store.marks import SqliteMarks
 from neve.store.quarantine import SqliteQuarantine
 from neve.store.schedules import ScheduleRows
 from neve.store.values import (
@@ -216,6 +217,10 @@ class SqliteStore(EventRows, ScheduleRows):
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @property
+    def marks(self) -> SqliteMarks:
+        return SqliteMarks(self._path)
 
     @property
     def consumers(self) -> ConsumerStore:

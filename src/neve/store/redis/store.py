@@ -20,6 +20,7 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.redis.consumers import RedisConsumers
 from neve.store.redis.events import RedisEvents
+from neve.store.redis.marks import RedisMarks
 from neve.store.redis.quarantine import RedisQuarantine
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named
 from neve.store.redis.schedules import RedisSchedules
@@ -67,6 +68,10 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def quarantine(self) -> RedisQuarantine:
         return RedisQuarantine(self._server)
+
+    @property
+    def marks(self) -> RedisMarks:
+        return RedisMarks(self._server)
 
     @property
     def consumers(self) -> RedisConsumers:
