@@ -24,6 +24,7 @@ from neve.model.policies import (
     RewriteManifestsArguments,
     RewritePositionDeleteFilesArguments,
     Setting,
+    Triggers,
     Value,
     Window,
 )
@@ -55,6 +56,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "budget": asdict(Budget()),
     "guards": asdict(Guards()),
     "notify": asdict(Notify()),
+    "triggers": asdict(Triggers()),
     "compaction": asdict(CompactionPolicy()),
     "rewrite_data_files": asdict(RewriteDataFilesArguments()),
     "rewrite_position_delete_files": asdict(RewritePositionDeleteFilesArguments()),
@@ -95,6 +97,7 @@ def build(table: TableRef, merged: Merged, matches: tuple[PolicyMatch, ...]) -> 
         budget=Budget(**_part("budget", merged)),
         guards=guards,
         notify=Notify(**_part("notify", merged)),
+        triggers=Triggers(**_part("triggers", merged)),
         settings=tuple(_setting(key, merged) for key in KEYS.values() if _is_shown(key, merged)),
         matches=matches,
     )

@@ -46,3 +46,7 @@ class Policies:
         unsaid = [key for key in keys if policy.setting(key).source == DEFAULT]
         enabled: dict[str, object] = dict.fromkeys(unsaid, True)
         return resolve(self.book, facts.table, facts.properties, {**said, **enabled})
+
+    def by_name(self, table: TableRef) -> EffectivePolicy:
+        """What the configuration says of a table whose properties nobody can tell."""
+        return resolve(self.book, table, {})

@@ -18,6 +18,7 @@ from neve.model.job import (
     Progress,
     ScheduleState,
     SetAsideTable,
+    Turn,
 )
 from neve.model.orphans import (
     FileTotals,
@@ -276,8 +277,8 @@ class Schedules(Protocol):
         """The same of all tables of which something is known."""
         ...
 
-    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
-        """Remember that the turn of this slot has come, if none came since the expected one."""
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        """Remember turns as had, each if none came since it was seen; returns whose were."""
         ...
 
     def pause(self, table: TableRef) -> None:
