@@ -7,7 +7,7 @@ theirs to import.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +34,7 @@ from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
 from neve.policy.importing import ImportedPolicies
 from neve.queueing import Queueing
+from neve.serve_address import ServerAddress, announce, find_server
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
@@ -117,6 +118,16 @@ class Neve(Queueing):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    # Servers of the same configuration
+
+    def server(self) -> ServerAddress | None:
+        """A server of this configuration on this machine, which jobs can be handed to."""
+        return find_server(self._app.settings)
+
+    def announce(self, host: str, port: int) -> AbstractContextManager[ServerAddress]:
+        """Let others find this process as such a server, for the length of the block."""
+        return announce(self._app.settings, host, port)
 
     # What would be done, and doing it
 

@@ -22,10 +22,6 @@ class Policies:
 
     book: PolicyBook = field(default_factory=PolicyBook)
 
-    def by_name(self, table: TableRef) -> EffectivePolicy:
-        """What the configuration alone says, where the table's properties cannot be read."""
-        return resolve(self.book, table, {})
-
     def effective(
         self,
         facts: TableFacts,
