@@ -53,6 +53,7 @@ from neve.service.plan_file import plan_document, read_plan_file, write_plan_fil
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
+from neve.serving import Serving
 from neve.settings import load_settings
 from neve.telemetry import event_log, spark_log, warning_log
 
@@ -75,7 +76,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing):
+class Neve(Queueing, Serving):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
+from neve.model.figures import StoreTotals
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -20,6 +21,7 @@ from neve.model.job import (
     SetAsideTable,
     Turn,
 )
+from neve.model.kept_plan import KeptPlan
 from neve.model.orphans import (
     FileTotals,
     Orphan,
@@ -90,6 +92,24 @@ class Consumers(Protocol):
         ...
 
 
+class KeptPlans(Protocol):
+    """The newest plans. A plan never changes, only who agreed to it."""
+
+    def keep(self, plan_id: str, table: TableRef, document: str, requested_by: str) -> KeptPlan:
+        """Keep a plan; a second one of the same id is the first one. The oldest are forgotten."""
+        ...
+
+    def plan(self, plan_id: str) -> KeptPlan | None: ...
+
+    def newest(self, limit: int = 100) -> list[KeptPlan]:
+        """Plans, newest first, without their documents."""
+        ...
+
+    def approve(self, plan_id: str, by: str) -> KeptPlan | None:
+        """Remember who agreed, where nobody did before; None where there is no such plan."""
+        ...
+
+
 class JobQueue(Protocol):
     """Jobs by the order in which they were asked for. Every time in it is the store's own."""
 
@@ -121,6 +141,10 @@ class JobQueue(Protocol):
         ...
 
     def job(self, job_id: str) -> Job | None: ...
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        ...
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         """Jobs of the table, or of all, that began, have no end, and are not running now."""
@@ -315,6 +339,16 @@ class JobStore(
     @property
     def marks(self) -> Marks:
         """What several processes agree on by it."""
+        ...
+
+    @property
+    def plans(self) -> KeptPlans:
+        """Plans that wait for somebody to apply them."""
+        ...
+
+    @property
+    def totals(self) -> StoreTotals:
+        """What was counted since the state was made, and how many jobs wait."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from neve.documents import to_text
+from neve.model.figures import counted
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -24,15 +25,18 @@ from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, t
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.events import MemoryEvents, MemorySchedules
 from neve.testing.marks import MemoryMarks
+from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
+from neve.testing.totals import MemoryTotals
 
 
-class MemoryStore(MemoryEvents, MemorySchedules):
+class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     """Keeps jobs and leases in dictionaries, on the clock that it is given."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         MemoryEvents.__init__(self, clock)
         MemorySchedules.__init__(self, clock)
+        MemoryTotals.__init__(self)
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}
         self._leases: dict[TableRef, Lease] = {}
@@ -44,6 +48,7 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
         self.marks = MemoryMarks()
+        self.plans = MemoryPlans(clock)
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:
@@ -148,6 +153,7 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self.end(lease, outcome.status.job_state, outcome.reason)
         self._jobs[lease.job_id] = replace(self._jobs[lease.job_id], outcome=to_text(outcome))
         self._outcomes.append(outcome)
+        self._add(counted(outcome))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         self._require_newest(lease)
@@ -239,6 +245,8 @@ class MemoryStore(MemoryEvents, MemorySchedules):
                 )
                 self.append_event(outcome.job_id, state, outcome.reason)
                 self._outcomes.append(outcome)
+                self._add(counted(outcome))
+                self._count_job(outcome.operation, state)
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]
@@ -285,6 +293,9 @@ class MemoryStore(MemoryEvents, MemorySchedules):
     def job(self, job_id: str) -> Job | None:
         return self._jobs.get(job_id)
 
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        return self._jobs.get(self._keys.get(idempotency_key, ""))
+
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         return self._outcomes[::-1][:limit]
 
@@ -303,6 +314,8 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self._jobs[job_id] = replace(job, state=state, reason=reason, updated_at=self._clock())
         if state is not job.state:
             self.append_event(job_id, state, reason)
+        if not job.state.is_final:
+            self._count_job(job.operation, state)
 
     def _is_held(self, table: TableRef) -> bool:
         held = self._leases.get(table)
