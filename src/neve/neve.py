@@ -7,13 +7,14 @@ theirs to import.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
 from neve.looking import Overrides, Table
@@ -34,7 +35,6 @@ from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
 from neve.policy.importing import ImportedPolicies
 from neve.queueing import Queueing
-from neve.serve_address import ServerAddress, announce, find_server
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
@@ -76,7 +76,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Serving):
+class Neve(Queueing, Serving, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -119,16 +119,6 @@ class Neve(Queueing, Serving):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    # Servers of the same configuration
-
-    def server(self) -> ServerAddress | None:
-        """A server of this configuration on this machine, which jobs can be handed to."""
-        return find_server(self._app.settings)
-
-    def announce(self, host: str, port: int) -> AbstractContextManager[ServerAddress]:
-        """Let others find this process as such a server, for the length of the block."""
-        return announce(self._app.settings, host, port)
 
     # What would be done, and doing it
 
@@ -199,6 +189,7 @@ class Neve(Queueing, Serving):
         tenant: str = "",
         priority: int = 0,
         not_before: datetime | None = None,
+        max_attempts: int = 3,
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -207,6 +198,7 @@ class Neve(Queueing, Serving):
             tenant=tenant,
             priority=priority,
             not_before=not_before,
+            max_attempts=max_attempts,
         )
         return submit(self._services_for(request), request)
 

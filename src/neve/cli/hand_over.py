@@ -40,9 +40,11 @@ def run_or_hand_over(
     server = None if local else neve.server()
     if server is None:
         return neve.run(table, operation, overrides=overrides, trigger=Trigger.CLI)
-    job = neve.submit(table, operation, overrides=overrides, trigger=Trigger.CLI)
+    # Somebody is watching, and decides himself whether to try again.
+    job = neve.submit(table, operation, overrides=overrides, trigger=Trigger.CLI, max_attempts=1)
     output.tell(f"Handed to the server at {server.url}: job {job.job_id}")
-    return outcome_of(follow_to_end(LocalJobs(neve), output, job.job_id))
+    place = LocalJobs(neve, is_served=lambda: neve.server() is not None)
+    return outcome_of(follow_to_end(place, output, job.job_id))
 
 
 def follow_to_end(place: JobPlace, output: Output, job_id: str) -> JobView:

@@ -44,9 +44,16 @@ class JobPlace(Protocol):
 class LocalJobs:
     """The state that the configuration names."""
 
-    def __init__(self, neve: Neve, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        neve: Neve,
+        sleep: Callable[[float], None] = time.sleep,
+        is_served: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """With `is_served`, a job that waits is not waited for where nobody is there to take it."""
         self._neve = neve
         self._sleep = sleep
+        self._is_served = is_served
 
     def job(self, job_id: str) -> JobView:
         found = self._neve.job(job_id)
@@ -79,11 +86,21 @@ class LocalJobs:
             if job.is_over:
                 return
             quiet += 1
-            if quiet % QUIET_LOOKS == 0 and job.state is not JobState.QUEUED:
-                self._neve.jobs(job.table)
-                if self.job(job_id).state is JobState.UNKNOWN:
-                    return
+            if quiet % QUIET_LOOKS == 0 and self._is_left(job):
+                return
             self._sleep(POLL_SECONDS)
+
+    def _is_left(self, job: JobView) -> bool:
+        """Whether nobody is at the job any more, and it could not be settled by reading."""
+        if job.state is JobState.QUEUED:
+            if not self._is_served():
+                raise EnvironmentProblem(
+                    f"The server has gone, and job {job.job_id} waits for one.",
+                    next_step=f"Run neve serve again, or neve cancel {job.job_id}.",
+                )
+            return False
+        left = self._neve.jobs(job.table, running=True)
+        return any(item.job.job_id == job.job_id and not item.is_running for item in left)
 
 
 class ServerJobs:

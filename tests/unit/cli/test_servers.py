@@ -13,6 +13,8 @@ from neve.api.app import create_app
 from neve.api.server import server_config
 from neve.api.settings import ApiSettings
 from neve.cli import places
+from neve.model.errors import ExecutionError
+from neve.serve_address import ServerAddress
 from neve.service.worker import WorkerSettings
 from neve.store.sqlite import SqliteStore
 
@@ -82,7 +84,6 @@ def test_compact_at_a_server_tells_its_outcome(url, elsewhere, run, run_json):
 
 
 def test_jobs_of_a_server_are_listed_shown_and_cancelled(url, server, elsewhere, run, run_json):
-    server.submit("lake.db.events", overrides={}, not_before=None)
     run_json("compact", "lake.db.events", "--server", url)
     later = server.now().replace(year=2100)
     waiting = server.submit("lake.db.events", not_before=later)
@@ -95,7 +96,7 @@ def test_jobs_of_a_server_are_listed_shown_and_cancelled(url, server, elsewhere,
 
     assert (code, ended) == (0, 0)
     assert [item["job_id"] for item in running] == [waiting.job_id]
-    assert (len(listed), others) == (3, [])
+    assert (len(listed), others) == (2, [])
     assert shown["state"] == "queued"
     assert cancelled["cancelled"]
     assert run("job", waiting.job_id, "--follow", "--server", url).exit_code == 1
@@ -151,7 +152,7 @@ def test_compact_is_handed_to_the_server_of_the_same_configuration(server, run, 
     assert result.exit_code == 0
     assert f"Handed to the server at http://127.0.0.1:{server.port}" in result.stderr
     (job,) = SqliteStore(tmp_path / ".neve" / "state.db").jobs()
-    assert (str(job.trigger), job.max_attempts) == ("cli", 3)
+    assert (str(job.trigger), job.max_attempts) == ("cli", 1)
 
 
 def test_upkeep_is_handed_over_too(server, run):
@@ -184,12 +185,23 @@ def test_another_configuration_runs_here(server, run, tmp_path):
 
 def test_a_failure_at_the_server_is_an_error_here(server, run_json, engine, monkeypatch):
     def broken(*_, **__):
-        raise AssertionError("not what a test may see")
+        raise ExecutionError("The disk is full.")
 
-    monkeypatch.setattr(engine, "stage", broken)
-    server.submit("db.events")
+    monkeypatch.setattr(engine, "warm_up", broken)
     with server.announce("127.0.0.1", server.port):
-        document, code = run_json("compact", "db.nothing")
+        document, code = run_json("compact", "db.events")
 
     assert code == 1
-    assert "error" in document
+    assert "The disk is full." in document["error"]["message"]
+    assert document["error"]["next_step"].startswith("Look at it: neve job ")
+
+
+def test_a_server_that_goes_leaves_nobody_waiting(events, engine, run_json, monkeypatch):
+    monkeypatch.setattr(places, "QUIET_LOOKS", 1)
+    there = iter([ServerAddress("http://127.0.0.1:1", 1, "here", "same")])
+    monkeypatch.setattr(Neve, "server", lambda self: next(there, None))
+
+    document, code = run_json("compact", "db.events")
+
+    assert code == 1
+    assert "The server has gone" in document["error"]["message"]
