@@ -62,7 +62,7 @@ def queued_after_error(context: JobContext, error: NeveError, attempt: int) -> b
     """Queue the job again, if the error may pass and the table shows nothing of the job."""
     if not may_pass(error, context.request) or not can_be_repeated(context.request):
         return False
-    if context.held.has_begun and _left_something(context):
+    if context.held.has_begun and _may_show(context):
         return False
     return _retried(context, error.message, attempt)
 
@@ -81,7 +81,7 @@ def queued_after_failure(context: JobContext, outcome: Outcome, attempt: int) ->
     """Queue the job again, if it failed and the table shows nothing of it."""
     if outcome.status is not Status.FAILED or not can_be_repeated(context.request):
         return False
-    if context.operation in LEFT_TO_THE_NEXT_TURN or _left_something(context):
+    if _may_show(context):
         return False
     return _retried(context, outcome.reason, attempt)
 
@@ -94,8 +94,10 @@ def _retried(context: JobContext, reason: str, attempt: int) -> bool:
     return True
 
 
-def _left_something(context: JobContext) -> bool:
+def _may_show(context: JobContext) -> bool:
     """Whether the table may hold work of the job; also what was taken back is listed there."""
+    if context.operation in LEFT_TO_THE_NEXT_TURN:
+        return True
     try:
         return is_listed(context.job_id, context.services.surveyor.survey(context.table))
     except NeveError:

@@ -105,10 +105,10 @@ class Worker:
         self._draining.set()
         with self._changed:
             self._changed.notify_all()
-        if self._all_done(grace_seconds):
+        if self.wait_for_jobs(grace_seconds):
             return True
         self._services.stop.ask()
-        return self._all_done(stop_seconds)
+        return self.wait_for_jobs(stop_seconds)
 
     def settle(self) -> list[Job]:
         """Settle what others left behind, by what tables show; returns what nobody could tell."""
@@ -169,7 +169,8 @@ class Worker:
             if not self.is_draining:
                 self._changed.wait(self._settings.poll_seconds)
 
-    def _all_done(self, seconds: float) -> bool:
+    def wait_for_jobs(self, seconds: float) -> bool:
+        """Wait until none of its jobs runs; whether that came to be."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running, seconds)
 
