@@ -17,6 +17,7 @@ from neve.model.table import TableRef
 from neve.service.digests import digest, digest_if_due
 from neve.service.notices import notify_end
 from neve.service.policies import Policies
+from neve.service.recover import settle_left_behind
 from neve.service.run_job import run, run_job
 from neve.testing.facts import NOW, TABLE
 
@@ -209,6 +210,28 @@ def test_only_channels_of_the_policy_are_told(told, store, post):
     tell(services, store, (A, FAILED), (A, GOOD))
 
     assert post.kinds == [("team", "failure"), ("mail", "failure")]
+
+
+def test_the_end_of_a_job_that_was_left_behind_is_told(told, store, post):
+    lease = store.begin("lost", REWRITE, 60)
+    store.set_state(lease, JobState.REWRITING)
+    store.release(lease)
+
+    settle_left_behind(told, TABLE)
+
+    assert store.job("lost").state is JobState.FAILED
+    assert post.kinds == [("ops", "failure")]
+
+
+def test_a_job_of_the_queue_that_is_taken_up_again_is_not_told(told, store, post):
+    store.submit("lost", REWRITE)
+    lease = store.claim_next(60)
+    store.release(lease)
+
+    settle_left_behind(told, TABLE)
+
+    assert store.job("lost").state is JobState.QUEUED
+    assert post.sent == []
 
 
 # The digest of a day.
