@@ -21,6 +21,8 @@ from neve.serve_address import (
 )
 from neve.settings import load_settings
 
+pytestmark = pytest.mark.promise(46)
+
 POLICIES = """
 policies:
   - {name: p, operations: {rewrite_manifests: {}, expire_snapshots: {}, rewrite_data_files: {}}}

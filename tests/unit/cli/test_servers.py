@@ -18,6 +18,8 @@ from neve.serve_address import ServerAddress
 from neve.service.worker import WorkerSettings
 from neve.store.sqlite import SqliteStore
 
+pytestmark = pytest.mark.promise(46)
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):

@@ -14,12 +14,15 @@ from neve.model.notices import DigestTime, NoticeKind
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import PolicyBook, PolicyRule, Setting, TableMatch
 from neve.model.table import TableRef
+from neve.notify.channels import Channels
 from neve.service.digests import digest, digest_if_due
 from neve.service.notices import notify_end
 from neve.service.policies import Policies
 from neve.service.recover import settle_left_behind
 from neve.service.run_job import run, run_job
 from neve.testing.facts import NOW, TABLE
+
+pytestmark = pytest.mark.promise(45)
 
 REWRITE = JobRequest(TABLE, "rewrite_data_files")
 
@@ -232,6 +235,16 @@ def test_a_job_of_the_queue_that_is_taken_up_again_is_not_told(told, store, post
 
     assert store.job("lost").state is JobState.QUEUED
     assert post.sent == []
+
+
+def test_a_table_property_cannot_name_an_address(told, store, lake, warnings):
+    address = "json://attacker.example.com/x"
+    lake.facts = replace(lake.facts, properties={"neve.notify.failures": address})
+    services = replace(told, notifier=Channels({"ops": "json://127.0.0.1:1/"}))
+
+    tell(services, store, (A, FAILED))
+
+    assert "no such channel" in warnings[0]
 
 
 # The digest of a day.
