@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
 from neve.listeners import CarefulReporter, Listeners
@@ -55,7 +56,7 @@ from neve.service.run_job import run, submit
 from neve.service.services import Services
 from neve.serving import Serving
 from neve.settings import load_settings
-from neve.telemetry import event_log, spark_log
+from neve.telemetry import event_log, spark_log, warning_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +77,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Serving):
+class Neve(Queueing, Serving, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -100,7 +101,7 @@ class Neve(Queueing, Serving):
         settings = load_settings(str(config) if config is not None else None)
         lines = replace(log or LogSettings(), secrets=settings.secrets())
         app = build_app(settings, CarefulReporter(reporter or Silent()), spark_log(lines))
-        neve = cls(app.telling(event_log(lines)))
+        neve = cls(app.telling(event_log(lines), warning_log(lines)))
         if spark is not None:
             app.borrow(spark)
         return neve
@@ -189,6 +190,7 @@ class Neve(Queueing, Serving):
         tenant: str = "",
         priority: int = 0,
         not_before: datetime | None = None,
+        max_attempts: int = 3,
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -197,6 +199,7 @@ class Neve(Queueing, Serving):
             tenant=tenant,
             priority=priority,
             not_before=not_before,
+            max_attempts=max_attempts,
         )
         return submit(self._services_for(request), request)
 

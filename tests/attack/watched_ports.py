@@ -17,6 +17,7 @@ from neve.service.store_ports import (
     JobStore,
     KeptPlans,
     Leases,
+    Marks,
     Outcomes,
     Quarantine,
     Schedules,
@@ -174,6 +175,10 @@ class WatchedStore(Watched[JobStore]):
     @property
     def plans(self) -> KeptPlans:
         return WatchedKeptPlans(f"{self.name}.plans", self.target.plans, self.at)
+
+    @property
+    def marks(self) -> Marks:
+        return self.target.marks
 
     @property
     def totals(self) -> StoreTotals:

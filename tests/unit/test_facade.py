@@ -207,3 +207,21 @@ def test_turns_are_paused_and_resumed(neve):
     assert neve.pause("db.events").is_paused
     assert [state.is_paused for state in neve.schedule_states()] == [True]
     assert not neve.resume("db.events").is_paused
+
+
+def test_what_a_server_does_follows_from_the_configuration(tmp_path):
+    file = tmp_path / "service.yaml"
+    file.write_text(
+        "{server: {host: 0.0.0.0, port: 9}, catalog: {uri: 'http://c'}, "
+        "compaction: {max_parallelism: 4}, scheduler: {enabled: false}}"
+    )
+    with Neve.open(file) as opened:
+        found = opened.serve_defaults()
+
+    assert (found.host, found.port, found.concurrency) == ("0.0.0.0", 9, 4)
+    assert not found.is_scheduling
+
+
+def test_a_day_without_channels_is_told_to_nobody(neve):
+    assert neve.send_digest(neve.now().date()) == []
+    assert neve.send_due_digest() == []

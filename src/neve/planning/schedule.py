@@ -45,6 +45,7 @@ def check_cron(schedule: str) -> None:
     next_fire(schedule, "UTC", datetime(2000, 1, 1, tzinfo=UTC))
 
 
+@lru_cache(maxsize=4096)
 def interval_seconds(schedule: str) -> int | None:
     """The seconds between two turns; None where the schedule is cron's."""
     found = RATE.fullmatch(schedule)
@@ -92,20 +93,18 @@ def is_due(
     schedule: str | None, last_run: datetime | None, now: datetime, timezone: str = "UTC"
 ) -> bool:
     """Whether the schedule has fired since the last run; what never ran is due at once."""
-    return due_slot(schedule, timezone, last_run, now) is not None
+    slot = next_slot(schedule, timezone, last_run)
+    return slot is not None and slot <= now
 
 
-def due_slot(
-    schedule: str | None, timezone: str, last_run: datetime | None, now: datetime
-) -> datetime | None:
-    """The turn that has come and was not had; None where there is none.
+def next_slot(schedule: str | None, timezone: str, last_run: datetime | None) -> datetime | None:
+    """The turn that comes next, or that was missed first; None without a schedule.
 
-    However many were missed, it is the first of them: whoever looks, and whenever, finds the same.
+    However many were missed since: whoever looks, and whenever, finds the same one.
     """
     if schedule is None:
         return None
-    slot = FIRST_SLOT if last_run is None else next_fire(schedule, timezone, last_run)
-    return slot if slot <= now else None
+    return FIRST_SLOT if last_run is None else next_fire(schedule, timezone, last_run)
 
 
 def in_window(window: Window | None, now: datetime) -> bool:

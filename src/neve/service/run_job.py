@@ -19,6 +19,7 @@ from neve.model.plan import CompactionPlan
 from neve.service.again import handed_back, queued_after_error, queued_after_failure
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
+from neve.service.notices import notify_job
 from neve.service.operations.registry import handler_for
 from neve.service.operations.rollback import with_expected_head
 from neve.service.ports import Engine
@@ -90,6 +91,25 @@ def _run_claimed(
     attempt: int | None = None,
 ) -> Outcome:
     """`attempt` is the number of this one, where another may come after it."""
+    try:
+        outcome = _work_claimed(services, lease, request, work, log=log, attempt=attempt)
+    except NeveError:
+        notify_job(services, lease.job_id)
+        raise
+    # The table is free by now: a channel that answers late keeps no other job waiting.
+    notify_job(services, lease.job_id, outcome)
+    return outcome
+
+
+def _work_claimed(
+    services: Services,
+    lease: Lease,
+    request: JobRequest,
+    work: Work,
+    *,
+    log: bool,
+    attempt: int | None,
+) -> Outcome:
     entered: list[Engine] = []
 
     def stop_tasks() -> None:

@@ -25,6 +25,7 @@ from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
+from neve.store.marks import SqliteMarks
 from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
 from neve.store.schedules import ScheduleRows
@@ -204,6 +205,10 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @property
+    def marks(self) -> SqliteMarks:
+        return SqliteMarks(self._path)
 
     @property
     def plans(self) -> SqlitePlans:

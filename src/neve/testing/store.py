@@ -24,6 +24,7 @@ from neve.model.table import TableRef
 from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.events import MemoryEvents, MemorySchedules
+from neve.testing.marks import MemoryMarks
 from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
 from neve.testing.totals import MemoryTotals
@@ -46,6 +47,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
+        self.marks = MemoryMarks()
         self.plans = MemoryPlans(clock)
 
     def submit(self, job_id: str, request: JobRequest) -> Job:

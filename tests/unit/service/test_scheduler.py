@@ -211,11 +211,23 @@ def test_one_tick_submits_a_bounded_number_of_jobs_and_the_next_goes_on(store, c
         ScheduledTable(TableRef("lake", ("db",), f"t{i}"), HOURLY.operations, "0 * * * *")
         for i in range(300)
     ]
-    turns = scheduler(store, *entries, max_jobs=250)
+    turns = scheduler(store, *entries, max_jobs=250, monotonic=lambda: 0.0)
     counts = [len(turns.tick(clock()).jobs) for _ in range(4)]
 
     assert counts == [250, 250, 100, 0]
     assert len(store.jobs(limit=1000)) == 600
+
+
+def test_a_tick_on_a_slow_store_goes_on_with_the_next(store, clock):
+    entries = [
+        ScheduledTable(TableRef("lake", ("db",), f"t{i}"), HOURLY.operations, "0 * * * *")
+        for i in range(60)
+    ]
+    seconds = iter(range(100))
+    turns = scheduler(store, *entries, monotonic=lambda: next(seconds))
+    counts = [len(turns.tick(clock()).jobs) for _ in range(4)]
+
+    assert counts == [50, 50, 20, 0]
 
 
 def test_jobs_of_another_engine_say_so(store, clock):

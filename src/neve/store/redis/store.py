@@ -22,6 +22,7 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.redis.consumers import RedisConsumers
 from neve.store.redis.events import RedisEvents
+from neve.store.redis.marks import RedisMarks
 from neve.store.redis.plans import RedisPlans
 from neve.store.redis.quarantine import RedisQuarantine
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
@@ -72,6 +73,10 @@ class RedisStore(RedisEvents, RedisSchedules):
         return RedisQuarantine(self._server)
 
     @property
+    def marks(self) -> RedisMarks:
+        return RedisMarks(self._server)
+
+    @property
     def plans(self) -> RedisPlans:
         return RedisPlans(self._server)
 
@@ -92,8 +97,16 @@ class RedisStore(RedisEvents, RedisSchedules):
         return job_of(row)
 
     def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
-        """The same for many, one by one."""
-        return [self.submit(job_id, request) for job_id, request in requests.items()]
+        """The same for many, each on its own."""
+        sent = [
+            (job_id, *named(request), *fields_of(request)) for job_id, request in requests.items()
+        ]
+        answers = (
+            answer
+            for start in range(0, len(sent), BATCH)
+            for answer in self._server.change_all("submit", sent[start : start + BATCH])
+        )
+        return [job_of(row) for _, row in answers]
 
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         """Submit a job and begin it at once; nothing is left of it where the table is busy."""
