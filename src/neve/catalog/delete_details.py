@@ -51,7 +51,8 @@ _READ_SCHEMA = Schema(
             NestedField(
                 135,
                 "equality_ids",
-                ListType(136, IntegerType(), element_required=True),
+                # Integers by the specification; pyiceberg 0.12 writes them as longs.
+                ListType(136, LongType(), element_required=True),
                 required=False,
             ),
             NestedField(140, "sort_order_id", IntegerType(), required=False),
