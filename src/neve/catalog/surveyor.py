@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from neve.catalog.connect import Catalogs
-from neve.catalog.delete_details import read_delete_details
+from neve.catalog.delete_entries import read_delete_entries
 from neve.catalog.details import data_locations, leaf_columns, read_details
 from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
@@ -19,7 +19,7 @@ from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
 from neve.model.orphans import ReachableFiles, TableLocation
 from neve.model.predicate import Predicate
-from neve.model.rebase import DeleteDetails
+from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
 from neve.storage.resolved import Sought
@@ -79,13 +79,13 @@ class CatalogSurveyor:
                 locations=tuple(data_locations(loaded, outputs)),
             )
 
-    def delete_details(
+    def delete_entries(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
-    ) -> list[DeleteDetails]:
+    ) -> list[DeleteEntry]:
         """What manifests say of the delete files at those paths."""
         loaded = self._catalogs.load(table)
         with table_errors(table):
-            return read_delete_details(loaded, snapshot_id, paths)
+            return read_delete_entries(loaded, snapshot_id, paths)
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         """Every file that the table's metadata reaches now, through all snapshots."""

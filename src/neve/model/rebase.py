@@ -18,7 +18,7 @@ def delete_key(path: str, kind: DeleteKind, referenced_path: str | None) -> Dele
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteDetails:
+class DeleteEntry:
     """A delete file as its manifest describes it, complete enough to be committed."""
 
     path: str
@@ -83,7 +83,7 @@ class MoveOrder:
 
     groups: tuple[GroupMove, ...]
     #: Every delete file that is spoken of here.
-    deletes: Mapping[DeleteKey, DeleteDetails]
+    deletes: Mapping[DeleteKey, DeleteEntry]
     #: Position deletes that came meanwhile, each with a name for what it says of other files.
     fresh: Mapping[DeleteKey, str] = field(default_factory=dict)
     #: Equality deletes that would be dropped with the replaced files, each with a new name.
@@ -103,8 +103,8 @@ class MoveOrder:
 class MovedDeletes:
     """Delete files that are written, read back and proven; nothing is committed yet."""
 
-    removed: tuple[DeleteDetails, ...] = ()
-    added: tuple[DeleteDetails, ...] = ()
+    removed: tuple[DeleteEntry, ...] = ()
+    added: tuple[DeleteEntry, ...] = ()
     #: Groups whose deletes cannot be followed, and why.
     refused: Mapping[int, str] = field(default_factory=dict)
     #: Rows of new files that are deleted by what was added.

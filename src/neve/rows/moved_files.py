@@ -14,7 +14,7 @@ import pyarrow as pa
 from neve.model.errors import ProofFailed, RowsCorrupt, RowsError, RowsUnsupported
 from neve.model.facts import DeleteKind
 from neve.model.rebase import (
-    DeleteDetails,
+    DeleteEntry,
     DeleteKey,
     GroupMove,
     MovedDeletes,
@@ -94,7 +94,7 @@ class _Contents:
             self._known[key] = self._read(self.order.deletes[key])
         return self._known[key]
 
-    def _read(self, delete: DeleteDetails) -> ByFile:
+    def _read(self, delete: DeleteEntry) -> ByFile:
         if delete.encrypted:
             raise RowsUnsupported(f"The delete file {delete.path} is encrypted.")
         data = self.files.read(delete.path)
@@ -105,7 +105,7 @@ class _Contents:
         return _parsed(delete, data)
 
 
-def _parsed(delete: DeleteDetails, data: bytes) -> ByFile:
+def _parsed(delete: DeleteEntry, data: bytes) -> ByFile:
     if delete.kind is not DeleteKind.DELETION_VECTOR:
         try:
             return read_all_position_deletes(io.BytesIO(data), delete.format)
@@ -120,7 +120,7 @@ def _parsed(delete: DeleteDetails, data: bytes) -> ByFile:
 
 def _write_moved(
     order: MoveOrder, targets: Mapping[str, MovedTarget], found: ByFile, files: SmallFiles
-) -> list[DeleteDetails]:
+) -> list[DeleteEntry]:
     """One delete file for each new file that needs one, or one Puffin file with all vectors."""
     if order.vectors_path is None:
         return [
@@ -132,7 +132,7 @@ def _write_moved(
     data, vectors = write_puffin(found, CREATED_BY)
     files.write(order.vectors_path, data)
     return [
-        DeleteDetails(
+        DeleteEntry(
             path=order.vectors_path,
             kind=DeleteKind.DELETION_VECTOR,
             format="PUFFIN",
@@ -149,11 +149,11 @@ def _write_moved(
 
 
 def _write_positions(
-    path: str, deletes: ByFile, where: MovedTarget | DeleteDetails, files: SmallFiles
-) -> DeleteDetails:
+    path: str, deletes: ByFile, where: MovedTarget | DeleteEntry, files: SmallFiles
+) -> DeleteEntry:
     data = write_position_deletes(deletes)
     files.write(path, data)
-    return DeleteDetails(
+    return DeleteEntry(
         path=path,
         kind=DeleteKind.POSITION,
         format="PARQUET",
@@ -184,7 +184,7 @@ def _metrics(deletes: ByFile) -> ColumnMetrics:
     )
 
 
-def _read_back(added: list[DeleteDetails], files: SmallFiles) -> ByFile:
+def _read_back(added: list[DeleteEntry], files: SmallFiles) -> ByFile:
     """What the files say now that they are written."""
     data = {path: files.read(path) for path in {delete.path for delete in added}}
     found: ByFile = {}
@@ -198,13 +198,13 @@ def _read_back(added: list[DeleteDetails], files: SmallFiles) -> ByFile:
 
 def _without(
     order: MoveOrder, replaced: set[str], contents: _Contents, files: SmallFiles
-) -> tuple[list[DeleteDetails], list[DeleteDetails]]:
+) -> tuple[list[DeleteEntry], list[DeleteEntry]]:
     """New deletes that speak of replaced files, and what they say of others, written again.
 
     The rest keeps its age: a file may be younger than the delete, and is none of its business.
     """
-    removed: list[DeleteDetails] = []
-    rest: list[DeleteDetails] = []
+    removed: list[DeleteEntry] = []
+    rest: list[DeleteEntry] = []
     for key, path in order.fresh.items():
         delete, said = order.deletes[key], contents.of(key)
         if replaced.isdisjoint(said):
@@ -225,7 +225,7 @@ def _equal(left: ByFile, right: ByFile) -> bool:
     )
 
 
-def _copy(delete: DeleteDetails, path: str, files: SmallFiles) -> DeleteDetails:
+def _copy(delete: DeleteEntry, path: str, files: SmallFiles) -> DeleteEntry:
     """The same bytes under another name, with the same age."""
     if delete.encrypted:
         raise RowsUnsupported(f"The delete file {delete.path} is encrypted.")

@@ -10,7 +10,7 @@ from neve.model.errors import CommitConflict
 from neve.model.facts import DeleteFileFacts, PartitionKey
 from neve.model.groups import FileGroup
 from neve.model.rebase import (
-    DeleteDetails,
+    DeleteEntry,
     DeleteKey,
     GroupMove,
     MovedSource,
@@ -92,9 +92,9 @@ def _by_key(deletes: Iterable[DeleteFileFacts]) -> dict[DeleteKey, DeleteFileFac
 
 def _details(
     run: StepRun, head_id: int, deletes: Mapping[DeleteKey, DeleteFileFacts]
-) -> dict[DeleteKey, DeleteDetails]:
+) -> dict[DeleteKey, DeleteEntry]:
     paths = {delete.path for delete in deletes.values()}
-    read = run.services.surveyor.delete_details(run.table, head_id, paths)
+    read = run.services.surveyor.delete_entries(run.table, head_id, paths)
     found = {details.key: details for details in read if details.key in deletes}
     if len(found) != len(deletes):
         raise CommitConflict(f"Delete files of table {run.table} changed while they were read.")

@@ -28,7 +28,7 @@ from neve.model.orphans import (
     TableLocation,
 )
 from neve.model.outcome import Outcome
-from neve.model.rebase import DeleteDetails, FileChange, MovedDeletes, MoveOrder
+from neve.model.rebase import DeleteEntry, FileChange, MovedDeletes, MoveOrder
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -77,9 +77,9 @@ class Surveyor(Protocol):
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
     ) -> CopyInputs: ...
 
-    def delete_details(
+    def delete_entries(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
-    ) -> list[DeleteDetails]:
+    ) -> list[DeleteEntry]:
         """What manifests say of the delete files at those paths that the snapshot holds."""
         ...
 

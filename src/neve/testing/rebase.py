@@ -9,7 +9,7 @@ from dataclasses import replace
 from neve.model.errors import CommitConflict
 from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, TableFacts
 from neve.model.rebase import (
-    DeleteDetails,
+    DeleteEntry,
     FileChange,
     GroupMove,
     MovedDeletes,
@@ -47,11 +47,11 @@ class FollowingLake(ABC):
         summary: dict[str, str],
     ) -> None: ...
 
-    def delete_details(
+    def delete_entries(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
-    ) -> list[DeleteDetails]:
+    ) -> list[DeleteEntry]:
         return [
-            DeleteDetails(
+            DeleteEntry(
                 path=delete.path,
                 kind=delete.kind,
                 format="PARQUET",
@@ -132,10 +132,10 @@ def fresh_files(model: DataFileFacts, added: Sequence[FileDetails]) -> tuple[Dat
     )
 
 
-def _moved(order: MoveOrder, group: GroupMove) -> DeleteDetails:
+def _moved(order: MoveOrder, group: GroupMove) -> DeleteEntry:
     fresh = [key for source in group.sources for key in source.deletes if key in order.fresh]
     target = group.targets[0]
-    return DeleteDetails(
+    return DeleteEntry(
         path=target.deletes_path,
         kind=DeleteKind.POSITION,
         format="PARQUET",
@@ -147,7 +147,7 @@ def _moved(order: MoveOrder, group: GroupMove) -> DeleteDetails:
     )
 
 
-def _facts(delete: DeleteDetails, newest: int) -> DeleteFileFacts:
+def _facts(delete: DeleteEntry, newest: int) -> DeleteFileFacts:
     number = delete.data_sequence_number
     return DeleteFileFacts(
         path=delete.path,

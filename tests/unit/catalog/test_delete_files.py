@@ -6,10 +6,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from neve.catalog.delete_details import read_delete_details
+from neve.catalog.delete_entries import read_delete_entries
 from neve.catalog.manifests import DELETE_FILE_PATH_FIELD_ID as PATH_ID
 from neve.model.facts import DeleteFileFacts, DeleteKind
-from neve.model.rebase import DeleteDetails
+from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import ColumnMetrics
 from neve.testing.local_lake import FileEntry, Manifest
 
@@ -134,9 +134,9 @@ def test_details_are_those_of_the_manifest(lake, table):
     loaded = lake.catalog.load_table("db.events")
     head = loaded.current_snapshot().snapshot_id
 
-    (found,) = read_delete_details(loaded, head, ["eq", "c"])
+    (found,) = read_delete_entries(loaded, head, ["eq", "c"])
 
-    assert found == DeleteDetails(
+    assert found == DeleteEntry(
         "eq",
         DeleteKind.EQUALITY,
         "PARQUET",
@@ -149,5 +149,5 @@ def test_details_are_those_of_the_manifest(lake, table):
         sort_order_id=4,
         metrics=ColumnMetrics(value_counts={1: 5}),
     )
-    assert {d.path for d in read_delete_details(loaded, head, ["eq", "p"])} == {"eq", "p"}
-    assert read_delete_details(loaded, head, []) == []
+    assert {d.path for d in read_delete_entries(loaded, head, ["eq", "p"])} == {"eq", "p"}
+    assert read_delete_entries(loaded, head, []) == []

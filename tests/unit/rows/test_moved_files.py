@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neve.model.errors import ProofFailed, RowsCorrupt, RowsUnsupported
 from neve.model.facts import DeleteKind
-from neve.model.rebase import DeleteDetails, GroupMove, MovedSource, MovedTarget, MoveOrder
+from neve.model.rebase import DeleteEntry, GroupMove, MovedSource, MovedTarget, MoveOrder
 from neve.model.rewrite import SourceRange
 from neve.rows.deletes import read_all_position_deletes, write_position_deletes
 from neve.rows.moved_files import move_deletes
@@ -48,14 +48,14 @@ def positions(*values: int) -> Any:
     return np.array(values, dtype=np.int64)
 
 
-def position_file(files: MemoryFiles, path: str, **rows: tuple[int, ...]) -> DeleteDetails:
+def position_file(files: MemoryFiles, path: str, **rows: tuple[int, ...]) -> DeleteEntry:
     data = write_position_deletes({of: positions(*at) for of, at in rows.items()})
     files.write(path, data)
     count = sum(map(len, rows.values()))
-    return DeleteDetails(path, DeleteKind.POSITION, "PARQUET", 0, ("mon",), len(data), count, 7)
+    return DeleteEntry(path, DeleteKind.POSITION, "PARQUET", 0, ("mon",), len(data), count, 7)
 
 
-def group(number: int, *sources: str, deletes: tuple[DeleteDetails, ...]) -> GroupMove:
+def group(number: int, *sources: str, deletes: tuple[DeleteEntry, ...]) -> GroupMove:
     """Sources of ten rows each, one after the other in one new file."""
     new = f"new-{number}"
     keys = tuple(delete.key for delete in deletes)
@@ -75,7 +75,7 @@ def group(number: int, *sources: str, deletes: tuple[DeleteDetails, ...]) -> Gro
     )
 
 
-def order(*groups: GroupMove, deletes: tuple[DeleteDetails, ...], **changes: Any) -> MoveOrder:
+def order(*groups: GroupMove, deletes: tuple[DeleteEntry, ...], **changes: Any) -> MoveOrder:
     named = {delete.key: delete for delete in deletes}
     return replace(MoveOrder(groups, named, {key: f"rest-{key[0]}" for key in named}), **changes)
 
@@ -135,7 +135,7 @@ def test_vectors_become_one_vector_for_each_new_file(files):
     data, written = write_puffin({"a": positions(1), "b": positions(2), "c": positions(3)}, "w")
     files.write("p", data)
     vectors = tuple(
-        DeleteDetails(
+        DeleteEntry(
             "p", DeleteKind.DELETION_VECTOR, "PUFFIN", 0, ("mon",), len(data), 1, 7,
             v.referenced_data_file, v.offset, v.length,
         )
@@ -162,7 +162,7 @@ def test_vectors_become_one_vector_for_each_new_file(files):
 
 def test_an_equality_delete_is_copied_with_its_age(files):
     files.write("e", b"keys")
-    delete = DeleteDetails("e", DeleteKind.EQUALITY, "PARQUET", 0, (), 4, 1, 7, equality_ids=(1,))
+    delete = DeleteEntry("e", DeleteKind.EQUALITY, "PARQUET", 0, (), 4, 1, 7, equality_ids=(1,))
     moved = move_deletes(order(deletes=(delete,), fresh={}, copies={delete.key: "copy"}), files)
 
     assert (moved.removed, moved.added) == ((delete,), (replace(delete, path="copy"),))
@@ -209,7 +209,7 @@ def test_what_reads_back_otherwise_is_no_proof(files, name):
 def test_a_copy_that_reads_back_otherwise_is_no_proof(files):
     files.write("e", b"keys")
     files.damage["copy"] = b"kexs"
-    delete = DeleteDetails("e", DeleteKind.EQUALITY, "PARQUET", 0, (), 4, 1, 7)
+    delete = DeleteEntry("e", DeleteKind.EQUALITY, "PARQUET", 0, (), 4, 1, 7)
     made = order(deletes=(delete,), fresh={}, copies={delete.key: "copy"})
 
     with pytest.raises(ProofFailed):

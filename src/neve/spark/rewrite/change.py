@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import DeleteKind
-from neve.model.rebase import DeleteDetails, FileChange
+from neve.model.rebase import DeleteEntry, FileChange
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import content_file_from_json
@@ -77,7 +77,7 @@ def _java_deletes(session: SparkSession, loaded: Any, deletes: Any) -> Any:
     return jvm.java.util.HashSet(lists.transform(nodes, parse))
 
 
-def delete_document(delete: DeleteDetails) -> dict[str, object]:
+def delete_document(delete: DeleteEntry) -> dict[str, object]:
     """A delete file as Iceberg's content file JSON."""
     is_equality = delete.kind is DeleteKind.EQUALITY
     document: dict[str, object | None] = {

@@ -30,7 +30,7 @@ from neve.catalog.manifests import (
 )
 from neve.catalog.survey import delete_kind, partition_specs
 from neve.model.facts import SpecFacts
-from neve.model.rebase import DeleteDetails
+from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import ColumnMetrics
 from neve.planning.partition_values import to_json_value
 
@@ -68,9 +68,9 @@ _READ_SCHEMA = Schema(
 )
 
 
-def read_delete_details(
+def read_delete_entries(
     loaded: Table, snapshot_id: int, paths: Collection[str]
-) -> list[DeleteDetails]:
+) -> list[DeleteEntry]:
     """The details of all delete files and vectors at those paths that the snapshot holds."""
     snapshot = loaded.snapshot_by_id(snapshot_id)
     assert snapshot is not None
@@ -87,7 +87,7 @@ def read_delete_details(
 
 def _read_manifest(
     io: FileIO, manifest: ManifestFile, spec: SpecFacts, wanted: set[str]
-) -> Iterator[DeleteDetails]:
+) -> Iterator[DeleteEntry]:
     with ProjectedAvroFile(io.new_input(manifest.manifest_path), _READ_SCHEMA) as reader:
         for status, sequence_number, file in ((r[0], r[1], r[2]) for r in reader):
             if status != STATUS_DELETED and file[1] in wanted:
@@ -96,9 +96,9 @@ def _read_manifest(
                 yield _details(file, spec, own or 0)
 
 
-def _details(file: Record, spec: SpecFacts, sequence_number: int) -> DeleteDetails:
+def _details(file: Record, spec: SpecFacts, sequence_number: int) -> DeleteEntry:
     file_format = str(file[2]).upper()
-    return DeleteDetails(
+    return DeleteEntry(
         path=file[1],
         kind=delete_kind(file[0], file_format),
         format=file_format,
