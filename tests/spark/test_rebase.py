@@ -45,7 +45,6 @@ def table(lake, request, monkeypatch):
 def after_the_files(lake, *actions: Callable[[], object]) -> None:
     """Let writers in: one between the files and the commit, one more before every further try."""
     engine, waiting = lake.app.spark, list(actions)
-    run_tasks, move_deletes = engine.run_tasks, engine.move_deletes
 
     def then_write(work):
         def hooked(*arguments):
@@ -56,7 +55,8 @@ def after_the_files(lake, *actions: Callable[[], object]) -> None:
 
         return hooked
 
-    engine.run_tasks, engine.move_deletes = then_write(run_tasks), then_write(move_deletes)
+    for name in ("run_tasks", "stage", "move_deletes"):
+        setattr(engine, name, then_write(getattr(engine, name)))
 
 
 def by_spark(lake, table) -> Rows:
