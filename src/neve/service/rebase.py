@@ -36,6 +36,8 @@ class _Followed:
 
 def commit_replacements(run: StepRun, replacements: Replacements, describe: Describe) -> StepResult:
     """Commit all groups that can be: as they are, or with the deletes that came meanwhile."""
+    if not replacements:
+        return StepResult()
     waiting, taken, said = dict(replacements), dict[int, str](), None
     for attempt in range(MAX_REBASES + 1):
         try:
