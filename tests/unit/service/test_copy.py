@@ -107,7 +107,7 @@ def test_what_footers_refuse_goes_to_spark_and_is_said(lake, compact):
 
 
 def test_where_footers_refuse_every_group_spark_does_it_all(lake, compact):
-    lake.refuse_groups = {number: "column x is not in the current schema" for number in range(9)}
+    lake.refuse_groups = dict.fromkeys(range(9), "column x is not in the current schema")
 
     outcome = compact()
 
