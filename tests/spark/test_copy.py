@@ -193,8 +193,8 @@ def test_a_concurrent_append_is_kept(lake):
     assert sum(lake.rows(table).values()) == 35
 
 
-def test_a_concurrent_delete_wins_and_the_other_groups_commit(lake):
-    table = lake.create(by="kind", properties={"write.delete.mode": "merge-on-read"})
+def test_a_file_that_is_overwritten_meanwhile_takes_its_group_out_and_the_other_commits(lake):
+    table = lake.create(by="kind", properties={"write.delete.mode": "copy-on-write"})
     lake.fill(table)
     before = lake.rows(table)
     plan = lake.plan(table, policy=COPY)

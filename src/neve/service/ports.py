@@ -29,6 +29,7 @@ from neve.model.orphans import (
     TableLocation,
 )
 from neve.model.outcome import Outcome
+from neve.model.rebase import DeleteEntry, FileChange, MovedDeletes, MoveOrder
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -84,6 +85,12 @@ class Surveyor(Protocol):
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
     ) -> CopyInputs: ...
+
+    def delete_entries(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> list[DeleteEntry]:
+        """What manifests say of the delete files at those paths that the snapshot holds."""
+        ...
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         """Every file that the table's metadata reaches now, through all snapshots."""
@@ -206,6 +213,22 @@ class Engine(Protocol):
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
     ) -> None: ...
+
+    def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
+        """Write deletes again for the files that their rows went to. Nothing is committed.
+
+        Raises RowsError or ParquetError where a delete file cannot be read.
+        """
+        ...
+
+    def change_files(
+        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+    ) -> None:
+        """Commit the change on exactly this head.
+
+        Raises CommitConflict where there is another one, whoever made it; then nothing changed.
+        """
+        ...
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
