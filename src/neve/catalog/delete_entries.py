@@ -24,11 +24,11 @@ from neve.catalog.manifests import (
     COUNTS,
     STATUS_ADDED,
     STATUS_DELETED,
-    ProjectedAvroFile,
     map_field,
     read_manifests,
 )
 from neve.catalog.survey import delete_kind, partition_specs
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import SpecFacts
 from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import ColumnMetrics

@@ -105,6 +105,8 @@ class LocalEngine:
     execute = _refused(Engine.execute)
     run_tasks = _refused(Engine.run_tasks)
     replace_files = _refused(Engine.replace_files)
+    move_deletes = _refused(Engine.move_deletes)
+    change_files = _refused(Engine.change_files)
     live_rows = _refused(Engine.live_rows)
     live_positions = _refused(Engine.live_positions)
     delete_files = _refused(Engine.delete_files)
