@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
 from neve.service.store_ports import (
     Consumers,
+    Events,
     JobQueue,
     JobStore,
+    KeptPlans,
     Leases,
+    Marks,
     Outcomes,
     Quarantine,
     Schedules,
@@ -52,7 +56,7 @@ def told(
 def untold(
     method: Callable[Concatenate[Any, Asked], Answer],
 ) -> Callable[Concatenate[Watched[Any], Asked], Answer]:
-    """For what the heartbeat's own thread calls, at no fixed place of a run."""
+    """For what comes by the clock, at no fixed place of a run: heartbeats, progress."""
 
     def call(port: Watched[Any], /, *arguments: Asked.args, **named: Asked.kwargs) -> Answer:
         answer: Answer = getattr(port.target, method.__name__)(*arguments, **named)
@@ -85,6 +89,7 @@ class WatchedLog(Watched[MaintenanceLog]):
 
 class WatchedEngine(Watched[Engine]):
     job = told(Engine.job)
+    cancel = told(Engine.cancel)
     warm_up = told(Engine.warm_up)
     stage = told(Engine.stage)
     commit_staged = told(Engine.commit_staged)
@@ -116,8 +121,18 @@ class WatchedConsumers(Watched[Consumers]):
     live = told(Consumers.live)
 
 
+class WatchedKeptPlans(Watched[KeptPlans]):
+    keep = told(KeptPlans.keep)
+    plan = told(KeptPlans.plan)
+    newest = told(KeptPlans.newest)
+    approve = told(KeptPlans.approve)
+
+
 class WatchedStore(Watched[JobStore]):
     submit = told(JobQueue.submit)
+    submit_all = told(JobQueue.submit_all)
+    job_of_key = told(JobQueue.job_of_key)
+    active_tables = told(JobQueue.active_tables)
     cancel = told(JobQueue.cancel)
     jobs = told(JobQueue.jobs)
     job = told(JobQueue.job)
@@ -125,6 +140,7 @@ class WatchedStore(Watched[JobStore]):
     settle = told(JobQueue.settle)
     requeue = told(JobQueue.requeue)
     dead_jobs = told(JobQueue.dead_jobs)
+    dismiss = told(JobQueue.dismiss)
     begin = told(Leases.begin)
     claim_job = told(Leases.claim_job)
     claim_next = told(Leases.claim_next)
@@ -141,14 +157,32 @@ class WatchedStore(Watched[JobStore]):
     writers_of_uncommitted_files = told(UncommittedFiles.writers_of_uncommitted_files)
     record_run = told(Schedules.record_run)
     schedule_state = told(Schedules.schedule_state)
+    schedule_states = told(Schedules.schedule_states)
+    record_turns = told(Schedules.record_turns)
+    pause = told(Schedules.pause)
+    resume = told(Schedules.resume)
     failures_in_a_row = told(SetAsideTables.failures_in_a_row)
     set_aside = told(SetAsideTables.set_aside)
     put_back = told(SetAsideTables.put_back)
     set_aside_tables = told(SetAsideTables.set_aside_tables)
+    append_event = untold(Events.append_event)
+    events_after = told(Events.events_after)
 
     @property
     def quarantine(self) -> Quarantine:
         return WatchedQuarantine(f"{self.name}.quarantine", self.target.quarantine, self.at)
+
+    @property
+    def plans(self) -> KeptPlans:
+        return WatchedKeptPlans(f"{self.name}.plans", self.target.plans, self.at)
+
+    @property
+    def marks(self) -> Marks:
+        return self.target.marks
+
+    @property
+    def totals(self) -> StoreTotals:
+        return self.target.totals
 
     @property
     def consumers(self) -> Consumers:

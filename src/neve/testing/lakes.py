@@ -60,6 +60,9 @@ class MemoryLakes:
     def job(self, job_id: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def cancel(self, job_id: str) -> None:
+        """They have no tasks that could be ended."""
+
     def warm_up(self) -> bool:
         return False
 

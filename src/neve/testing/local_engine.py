@@ -37,6 +37,9 @@ class LocalEngine:
     def job(self, job_id: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def cancel(self, job_id: str) -> None:
+        """It has no tasks that could be ended."""
+
     def warm_up(self) -> bool:
         return False
 

@@ -39,10 +39,10 @@ from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
 from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.plan_file import plan_of_document
-from neve.service.rounds import Replan, Run, StepFailure, run_rounds
+from neve.service.rounds import Replan, Run, StepFailure, account_for, run_rounds
 from neve.service.services import Services
 from neve.service.step_run import merged
-from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
+from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 
 OPERATION = Operation.REWRITE_DATA_FILES
@@ -241,10 +241,13 @@ def _execute(run: Run) -> Outcome:
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
         return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
+    account_for(run, verdict.changes)
     status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
-    reason = " ".join([_summary(verdict.changes), *run.notes, *note])
+    moved = follow_parent(services, run.held, after, tag)
+    told = [_summary(verdict.changes), *run.notes, *note, moved]
+    reason = " ".join(part for part in told if part)
     return _outcome(run, status, reason, after=after, verdict=verdict)
 
 
