@@ -3,9 +3,14 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import sqlite3
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Engine, event
+
+from neve.store import database
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
@@ -25,6 +30,26 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
+
+
+def _trust_the_machine(connection, *_):
+    with suppress(sqlite3.Error):
+        connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_waiting_for_the_disk():
+    """No test outlives the machine: states and catalogs are not forced onto the disk."""
+    connect = database._connect
+    event.listen(Engine, "connect", _trust_the_machine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_connect", lambda path: _trust_the_machine(connect(path)))
+        yield
 
 
 @pytest.fixture

@@ -253,7 +253,7 @@ def test_no_row_is_lost_where_two_log_for_the_first_time_at_once(tmp_path):
 
 
 def test_no_row_of_eight_writers_is_lost(lake):
-    jobs = [f"j{number}" for number in range(12)]
+    jobs = [f"j{number}" for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write_alone, [lake.properties] * len(jobs), jobs))
 
