@@ -129,8 +129,10 @@ class Homes:
         last = self._last if recheck or now - self._last.asked_at < FRESH else _Answer()
         again = recheck or last.asked_at == NEVER
         try:
-            listed = self._catalogs.tables("*")
-            locations = self._catalogs.metadata_locations() if again else last.locations
+            if again:
+                listed, locations = self._catalogs.with_locations()
+            else:
+                listed, locations = self._catalogs.tables("*"), last.locations
         except CatalogError as error:
             raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error
         asked_at = now if again else last.asked_at
