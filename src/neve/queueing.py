@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Collection
 from dataclasses import replace
 
-from neve.app import App
-from neve.looking import Looking, Table
+from neve.looking import Table
 from neve.model.errors import InputError
 from neve.model.events import RecordedEvent
 from neve.model.job import (
@@ -18,17 +17,14 @@ from neve.model.job import (
     ScheduleState,
     SetAsideTable,
 )
-from neve.service.maintenance import Maintenance
+from neve.working import Working
 
 #: What a page or a read of events holds at most.
 MAX_PAGE = 1000
 
 
-class Queueing(Looking):
+class Queueing(Working):
     """What can be asked of the state alone: no catalog and no engine is in the way of it."""
-
-    _app: App
-    _services: Maintenance
 
     def job(self, job_id: str) -> Job | None:
         return self._services.store.job(job_id)

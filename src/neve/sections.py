@@ -49,7 +49,8 @@ class StateSettings(Section):
 
     # It may hold a password, so that it is not shown.
     url: str = Field(default="sqlite:///.neve/state.db", repr=False)
-    lease_seconds: int = Field(default=60, ge=5, le=3600)
+    #: How long a table stays held after its worker was killed; heartbeats renew it.
+    lease_seconds: int = Field(default=10, ge=5, le=3600)
     #: What the keys on a Redis server begin with, so that several Neves may share one.
     prefix: str = Field(default="neve", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from neve.app import App
 
-#: Called from the heartbeat's own thread, at no fixed place of a run.
-NOT_POINTS = frozenset({"renew"})
+#: Called from threads of their own or by the clock, at no fixed place of a run.
+NOT_POINTS = frozenset({"renew", "append_event"})
 PORTS = ("surveyor", "store", "metadata", "log")
 
 

@@ -23,6 +23,7 @@ from neve.cli import (
     maintain,
     orphans,
     policy,
+    serve,
     snapshots,
     upkeep,
 )
@@ -120,6 +121,7 @@ app.command("deletes")(upkeep.deletes)
 app.command("stats")(upkeep.stats)
 app.command("maintain")(maintain.maintain)
 app.add_typer(policy.policy_app, name="policy")
+app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

@@ -225,6 +225,15 @@ class ScheduleState:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a table, and when its turn came last as whoever takes this one has seen it."""
+
+    table: TableRef
+    last_run: datetime | None
+    slot: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class JobReport:
     """A job as it stands now."""
 

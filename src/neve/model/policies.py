@@ -141,6 +141,21 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Triggers:
+    """What lets a table's turn come without waiting for its schedule; None: it does not."""
+
+    #: Commits of others since the last turn.
+    commits: int | None = None
+    #: Small files among all data files.
+    small_file_ratio: float | None = None
+    delete_files: int | None = None
+
+    @property
+    def is_any(self) -> bool:
+        return self != Triggers()
+
+
+@dataclass(frozen=True, slots=True)
 class Guards:
     """Limits that stop an operation rather than let it do harm."""
 
@@ -165,12 +180,13 @@ class EffectivePolicy:
     compute_table_stats: ComputeTableStatsArguments
     expire_snapshots: ExpiryRules
     remove_orphan_files: OrphanRules
-    #: Cron text in the window's time zone; None means whenever it is asked for.
+    #: Cron text in the window's time zone, or an interval; None means whenever it is asked for.
     schedule: str | None
     window: Window | None
     timezone: str
     budget: Budget
     guards: Guards
+    triggers: Triggers
     #: Every value with the layer that set it, in the order of the keys.
     settings: tuple[Setting, ...]
     matches: tuple[PolicyMatch, ...]

@@ -15,7 +15,7 @@ from neve.policy.values import count, suggest, text, words
 
 #: Keys of a policy that hold one value, and those that hold several.
 SINGLE = ("enabled", "schedule", "undo_window")
-GROUPS = ("window", "budget", "guards")
+GROUPS = ("window", "budget", "guards", "trigger")
 POLICY_KEYS = ("name", "match", "priority", "operations", *SINGLE, *GROUPS)
 MATCH_KEYS = ("tables", "exclude", "properties", "owner", "tag")
 #: Arguments that hold further names.

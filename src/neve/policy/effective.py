@@ -23,6 +23,7 @@ from neve.model.policies import (
     RewriteManifestsArguments,
     RewritePositionDeleteFilesArguments,
     Setting,
+    Triggers,
     Value,
     Window,
 )
@@ -53,6 +54,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "window": {},
     "budget": asdict(Budget()),
     "guards": asdict(Guards()),
+    "triggers": asdict(Triggers()),
     "compaction": asdict(CompactionPolicy()),
     "rewrite_data_files": asdict(RewriteDataFilesArguments()),
     "rewrite_position_delete_files": asdict(RewritePositionDeleteFilesArguments()),
@@ -92,6 +94,7 @@ def build(table: TableRef, merged: Merged, matches: tuple[PolicyMatch, ...]) -> 
         timezone=str(_value("window.timezone", merged)),
         budget=Budget(**_part("budget", merged)),
         guards=guards,
+        triggers=Triggers(**_part("triggers", merged)),
         settings=tuple(_setting(key, merged) for key in KEYS.values() if _is_shown(key, merged)),
         matches=matches,
     )

@@ -141,6 +141,10 @@ class Engine(Protocol):
         """What this thread asks for in the block is done for the job."""
         ...
 
+    def cancel(self, job_id: str) -> None:
+        """End the tasks of the job, from any thread. What commits or reads back goes on."""
+        ...
+
     def warm_up(self) -> bool:
         """Be ready before the table is looked at; True where that took time."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +16,7 @@ from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.plan import CompactionPlan
+from neve.service.again import handed_back, queued_after_error, queued_after_failure
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
 from neve.service.operations.registry import handler_for
@@ -47,13 +48,20 @@ def run(
 
 
 def run_job(services: Services, lease: Lease) -> Outcome:
-    """Run a job that was claimed from the queue: all that a worker does with one."""
+    """Run a job that was claimed from the queue: all that a worker does with one.
+
+    What may pass is queued again after a while, and so is what had to stop with its worker.
+    """
     job = services.store.job(lease.job_id)
     if job is None:
         raise StoreError(f"Job {lease.job_id} is not in the store any more.")
     # Whoever queued it may not have asked: a job that cannot be run ends like any other.
     return _run_claimed(
-        services, lease, job.request, lambda context: handler_for(context.request).run(context)
+        services,
+        lease,
+        job.request,
+        lambda context: handler_for(context.request).run(context),
+        attempt=job.attempts,
     )
 
 
@@ -64,10 +72,25 @@ def run_work(services: Services, request: JobRequest, work: Work, *, log: bool =
 
 
 def _run_claimed(
-    services: Services, lease: Lease, request: JobRequest, work: Work, *, log: bool = True
+    services: Services,
+    lease: Lease,
+    request: JobRequest,
+    work: Work,
+    *,
+    log: bool = True,
+    attempt: int | None = None,
 ) -> Outcome:
+    """`attempt` is the number of this one, where another may come after it."""
+    entered: list[Engine] = []
+
+    def stop_tasks() -> None:
+        for engine in entered:
+            # It may have ended already; the next boundary of the work stops it as well.
+            with suppress(NeveError):
+                engine.cancel(lease.job_id)
+
     with (
-        hold(services.store, lease, services.lease_seconds, services.stop) as held,
+        hold(services.store, lease, services.lease_seconds, services.stop, stop_tasks) as held,
         ExitStack() as stack,
     ):
         started_at = services.clock()
@@ -83,7 +106,7 @@ def _run_claimed(
         )
         told = replace(
             services.with_reporter(reporter),
-            make_engine=_engine_for(lease.job_id, services.make_engine, stack),
+            make_engine=_engine_for(lease.job_id, services.make_engine, stack, entered),
             progress=reporter.account,
         )
         context = JobContext(told, lease.job_id, request, held, started_at, reporter)
@@ -93,21 +116,25 @@ def _run_claimed(
         except JobCancelled as stop:
             outcome = _cancelled(context, stop)
         except NeveError as error:
-            _end(context, error)
-            reporter.tell(JobState.FAILED, error.message)
+            if attempt is None or not queued_after_error(context, error, attempt):
+                _end(context, error)
+                reporter.tell(JobState.FAILED, error.message)
             raise
+        if attempt is not None and handed_back(context, outcome):
+            return outcome
         if log:
             outcome = _record_in_log(services, outcome)
+        if attempt is not None and queued_after_failure(context, outcome, attempt):
+            return outcome
         services.store.finish(held.lease, outcome)
         reporter.tell(outcome.status.job_state, outcome.reason)
     return outcome
 
 
 def _engine_for(
-    job_id: str, make_engine: Callable[[], Engine], stack: ExitStack
+    job_id: str, make_engine: Callable[[], Engine], stack: ExitStack, entered: list[Engine]
 ) -> Callable[[], Engine]:
     """The engine, working for this job from when it is first asked for something."""
-    entered: list[Engine] = []
 
     def make() -> Engine:
         engine = make_engine()

@@ -19,6 +19,7 @@ from neve.model.job import (
     Progress,
     ScheduleState,
     SetAsideTable,
+    Turn,
 )
 from neve.model.kept_plan import KeptPlan
 from neve.model.orphans import (
@@ -300,8 +301,8 @@ class Schedules(Protocol):
         """The same of all tables of which something is known."""
         ...
 
-    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
-        """Remember that the turn of this slot has come, if none came since the expected one."""
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        """Remember turns as had, each if none came since it was seen; returns whose were."""
         ...
 
     def pause(self, table: TableRef) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime
 
-from neve.model.job import ScheduleState
+from neve.model.job import ScheduleState, Turn
 from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.database import Database
@@ -21,13 +20,17 @@ class ScheduleRows(Database):
         with self._write() as db:
             db.executemany(sql.RECORD_RUN, [(str(table),) for table in tables])
 
-    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
-        """Remember that the turn of this slot has come, if none came since the expected one."""
-        known = None if expected is None else expected.timestamp()
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        """Remember turns as had, each if none came since it was seen."""
+        had: set[TableRef] = set()
         with self._write() as db:
-            db.execute(sql.KNOW_SCHEDULE, (str(table),))
-            values = (slot.timestamp(), str(table), known)
-            return db.execute(sql.RECORD_TURN, values).rowcount > 0
+            for turn in turns:
+                known = None if turn.last_run is None else turn.last_run.timestamp()
+                db.execute(sql.KNOW_SCHEDULE, (str(turn.table),))
+                values = (turn.slot.timestamp(), str(turn.table), known)
+                if db.execute(sql.RECORD_TURN, values).rowcount:
+                    had.add(turn.table)
+        return had
 
     def pause(self, table: TableRef) -> None:
         """Leave the table's turns out."""

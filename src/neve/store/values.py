@@ -14,7 +14,7 @@ from neve.model.table import TableRef, split_name
 CANCELLED_BEFORE = "It was cancelled before it began."
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=65_536)
 def table_of(name: str) -> TableRef:
     """A stored name; one that this version would not accept must not hide all the others."""
     try:

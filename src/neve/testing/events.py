@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import count
 
 from neve.model.events import RecordedEvent
-from neve.model.job import JobState, Progress, ScheduleState
+from neve.model.job import JobState, Progress, ScheduleState, Turn
 from neve.model.table import TableRef
 
 #: So many events are remembered, of all jobs together.
@@ -42,15 +43,20 @@ class MemorySchedules:
         self._clock = clock
         self._runs: dict[TableRef, datetime] = {}
         self._paused: set[TableRef] = set()
+        self._lock = threading.Lock()
 
     def record_run(self, tables: Sequence[TableRef]) -> None:
         self._runs.update(dict.fromkeys(tables, self._clock()))
 
-    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
-        if self._runs.get(table) != expected:
-            return False
-        self._runs[table] = max(self._clock(), slot)
-        return True
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        return {turn.table for turn in turns if self._is_had(turn)}
+
+    def _is_had(self, turn: Turn) -> bool:
+        with self._lock:
+            if self._runs.get(turn.table) != turn.last_run:
+                return False
+            self._runs[turn.table] = max(self._clock(), turn.slot)
+            return True
 
     def pause(self, table: TableRef) -> None:
         self._paused.add(table)

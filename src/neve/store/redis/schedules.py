@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from neve.model.job import ScheduleState
+from neve.model.job import ScheduleState, Turn
 from neve.model.table import TableRef
 from neve.store.redis.rows import microseconds_of, moment_of, pairs
-from neve.store.redis.server import RedisServer, batches
+from neve.store.redis.server import BATCH, RedisServer, batches
 from neve.store.values import table_of
 
 
@@ -22,11 +21,14 @@ class RedisSchedules:
         for some in batches([str(table) for table in tables]):
             self._server.change("record_run", *some)
 
-    def record_turn(self, table: TableRef, expected: datetime | None, slot: datetime) -> bool:
-        """Remember that the turn of this slot has come, if none came since the expected one."""
-        known = "" if expected is None else microseconds_of(expected)
-        sent = (str(table), known, microseconds_of(slot))
-        return bool(self._server.change("record_turn", *sent)[0] == "ok")
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        """Remember turns as had, each if none came since it was seen."""
+        had: set[TableRef] = set()
+        for start in range(0, len(turns), BATCH):
+            some = turns[start : start + BATCH]
+            answer = self._server.change("record_turns", *(part for t in some for part in _sent(t)))
+            had |= {turn.table for turn, was in zip(some, answer[1], strict=True) if was}
+        return had
 
     def pause(self, table: TableRef) -> None:
         """Leave the table's turns out."""
@@ -54,3 +56,8 @@ class RedisSchedules:
             )
             for name in last_runs.keys() | left_out
         ]
+
+
+def _sent(turn: Turn) -> tuple[str, str, str]:
+    known = "" if turn.last_run is None else microseconds_of(turn.last_run)
+    return str(turn.table), known, microseconds_of(turn.slot)
