@@ -12,23 +12,25 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from neve.api.settings import ApiSettings
 
 KEEP_ALIVE_SECONDS = 10
+GRACE_SECONDS = 3
 MAX_HEADER_BYTES = 32 * 1024
 
 
 def server_config(app: FastAPI, host: str, port: int, **more: Any) -> uvicorn.Config:
     """The configuration under which an application of `create_app` is served."""
     settings: ApiSettings = app.state.settings
-    return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        http=impatient(settings.patience_seconds),
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        server_header=False,
-        **more,
-    )
+    usual = {
+        "http": impatient(settings.patience_seconds),
+        "ws": "none",
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        # Whoever follows a job must not keep the server from ending.
+        "timeout_graceful_shutdown": GRACE_SECONDS,
+        "h11_max_incomplete_event_size": MAX_HEADER_BYTES,
+        "server_header": False,
+        "access_log": False,
+        "log_level": "warning",
+    }
+    return uvicorn.Config(app, host=host, port=port, **{**usual, **more})
 
 
 def impatient(seconds: float) -> type[asyncio.Protocol]:

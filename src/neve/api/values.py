@@ -77,11 +77,8 @@ class Asking(Body):
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
-Time = Annotated[
-    datetime,
-    PlainSerializer(lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
+#: On the wire it ends with Z: all times are UTC.
+Time = datetime
 
 
 def make_cursor(*values: object) -> str:

@@ -352,7 +352,7 @@ def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
 
 def _job(row: sqlite3.Row) -> Job:
     # A file of an older version that may not be written has fewer columns.
-    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - a row iterates its values
+    values = dict(row)
     return Job(
         job_id=row["job_id"],
         table=table_of(row["table_name"]),

@@ -53,11 +53,11 @@ def test_a_number_that_is_none_is_refused(api, ended, number):
     assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_streams_are_counted_and_bounded(api, ended):
+def test_streams_are_counted_and_bounded(api, ended, monkeypatch):
     told(api)
     assert api.app.state.streams == 0
 
-    api.app.state.streams = api.app.state.settings.max_streams
+    monkeypatch.setattr(api.app.state, "streams", api.app.state.settings.max_streams)
     response = api.get(EVENTS)
     assert response.status_code == 503
     assert response.headers["retry-after"]
