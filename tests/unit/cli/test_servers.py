@@ -18,7 +18,7 @@ from neve.serve_address import ServerAddress
 from neve.service.worker import WorkerSettings
 from neve.store.sqlite import SqliteStore
 
-pytestmark = pytest.mark.promise(46)
+pytestmark = pytest.mark.promise(50)
 
 
 @pytest.fixture(autouse=True)
