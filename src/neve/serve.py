@@ -24,6 +24,7 @@ from neve.service.worker import WorkerSettings
 if TYPE_CHECKING:
     import uvicorn
 
+AWAY_SECONDS = 10.0
 MakeConfig = Callable[[Neve, str, int], "uvicorn.Config"]
 Say = Callable[[str], None]
 
@@ -189,9 +190,11 @@ class SchedulerPart:
         self._threads[1].join()
 
     def _watch(self) -> None:
-        has_more = True
-        while not self._stop.wait(0.0 if has_more else self._tick_seconds):
-            has_more = self._told(self._turns.refresh) is True
+        pause = 0.0
+        while not self._stop.wait(pause):
+            has_more = self._told(self._turns.refresh)
+            # A catalog that is away is not asked again at once.
+            pause = AWAY_SECONDS if has_more is None else 0.0 if has_more else self._tick_seconds
 
     def _tick(self) -> None:
         while not self._stop.wait(self._tick_seconds):

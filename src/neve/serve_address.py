@@ -107,8 +107,6 @@ def answers(url: str) -> bool:
         return False
     try:
         # Not through a proxy: it is this machine.
-        with socket.create_connection((parts.hostname, parts.port or 80), HEALTH_SECONDS):
-            pass
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=HEALTH_SECONDS)
         try:
             connection.request("GET", HEALTH)

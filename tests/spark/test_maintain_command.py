@@ -5,41 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-import yaml
 from pyiceberg.catalog.sql import SqlCatalog
+from tests.spark.sick_tables import COMMAND, rows, sick_tables
 
-COMMAND = "from neve.cli.main import run; run()"
 NAMES = [f"t{number}" for number in range(6)]
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> SqlCatalog:
-    properties = {
-        "type": "sql",
-        "uri": f"sqlite:///{tmp_path / 'catalog.db'}",
-        "warehouse": (tmp_path / "warehouse").as_uri(),
-    }
-    configuration = {
-        "catalogs": {"lake": properties},
-        "state": {"url": f"sqlite:///{tmp_path / 'state.db'}"},
-        "spark": {"master": "local[2]"},
-        "maintain": {"parallel_tables": 4},
-    }
-    (tmp_path / "neve.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-    made = SqlCatalog("lake", **properties)
-    made.create_namespace("db")
-    for name in NAMES:
-        rows = pa.table({"id": pa.array(range(10), pa.int64())})
-        table = made.create_table(("db", name), rows.schema)
-        for _ in range(4):
-            table.append(rows)
-    return made
+    return sick_tables(tmp_path, NAMES, {"maintain": {"parallel_tables": 4}})
 
 
 def test_several_tables_share_one_engine(catalog, tmp_path):
@@ -65,7 +43,3 @@ def test_several_tables_share_one_engine(catalog, tmp_path):
         assert len(list(catalog.load_table(("db", name)).scan().plan_files())) == 1
     logged = catalog.load_table(("db", "_maintenance_log")).scan().to_arrow()
     assert len(set(logged["dag_run_id"].to_pylist())) >= len(NAMES)
-
-
-def rows(catalog: SqlCatalog, name: str) -> Counter[int]:
-    return Counter(catalog.load_table(("db", name)).scan().to_arrow()["id"].to_pylist())

@@ -6,58 +6,37 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-import yaml
 from pyiceberg.catalog.sql import SqlCatalog
+from tests.spark.sick_tables import COMMAND, rows, sick_tables
 
 from neve.model.job import JobState
 from neve.store.sqlite import SqliteStore
 
-COMMAND = "from neve.cli.main import run; run()"
 NAMES = ["t0", "t1", "t2"]
-WAIT_SECONDS = 240
-pytestmark = [pytest.mark.timeout(600), pytest.mark.promise(44)]
+WAIT_SECONDS = 400
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.promise(44)]
+
+
+OFF = {"enabled": False}
+POLICY = {
+    "name": "yearly",
+    "match": {"tables": ["lake.db.t*"]},
+    # A turn that never came comes at once, and not again in this test.
+    "schedule": "0 0 1 1 *",
+    "operations": {
+        "rewrite_position_delete_files": OFF,
+        "remove_dangling_deletes": OFF,
+        "rewrite_manifests": OFF,
+    },
+}
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> SqlCatalog:
-    properties = {
-        "type": "sql",
-        "uri": f"sqlite:///{tmp_path / 'catalog.db'}",
-        "warehouse": (tmp_path / "warehouse").as_uri(),
-    }
-    off = {"enabled": False}
-    configuration = {
-        "catalogs": {"lake": properties},
-        "state": {"url": f"sqlite:///{tmp_path / 'state.db'}", "lease_seconds": 5},
-        "spark": {"master": "local[2]"},
-        "policies": [
-            {
-                "name": "yearly",
-                "match": {"tables": ["lake.db.t*"]},
-                # A turn that never came comes at once, and not again in this test.
-                "schedule": "0 0 1 1 *",
-                "operations": {
-                    "rewrite_position_delete_files": off,
-                    "remove_dangling_deletes": off,
-                    "rewrite_manifests": off,
-                },
-            }
-        ],
-    }
-    (tmp_path / "neve.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-    made = SqlCatalog("lake", **properties)
-    made.create_namespace("db")
-    for name in NAMES:
-        rows = pa.table({"id": pa.array(range(10), pa.int64())})
-        table = made.create_table(("db", name), rows.schema)
-        for _ in range(4):
-            table.append(rows)
-    return made
+    return sick_tables(tmp_path, NAMES, {"policies": [POLICY]})
 
 
 @pytest.fixture
@@ -110,7 +89,3 @@ def test_a_server_that_is_killed_loses_no_job_and_repeats_none(catalog, tmp_path
         assert len(list(table.scan().plan_files())) == 1
         ours = [s for s in table.metadata.snapshots if s.summary.operation.value == "replace"]
         assert len(ours) == 1
-
-
-def rows(catalog: SqlCatalog, name: str) -> Counter[int]:
-    return Counter(catalog.load_table(("db", name)).scan().to_arrow()["id"].to_pylist())

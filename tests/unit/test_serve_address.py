@@ -21,7 +21,7 @@ from neve.serve_address import (
 )
 from neve.settings import load_settings
 
-pytestmark = pytest.mark.promise(46)
+pytestmark = pytest.mark.promise(50)
 
 POLICIES = """
 policies:

@@ -133,8 +133,9 @@ class HeldLease:
                     # The store may come back before the lease is over; `check` decides.
                     continue
             if (is_stopping or self._signal.is_asked) and self._on_stop is not None:
-                on_stop, self._on_stop = self._on_stop, None
-                on_stop()
+                # An engine that is just starting keeps it waiting, and the lease must not wait.
+                threading.Thread(target=self._on_stop, name="neve-stop", daemon=True).start()
+                self._on_stop = None
 
 
 @contextmanager

@@ -113,6 +113,7 @@ def test_every_strategy_is_a_layer_of_the_policy(api, store, strategy, columns, 
         ({"priority": 10_000}, 422, "validation"),
     ],
 )
+@pytest.mark.promise(46)
 def test_what_cannot_be_honoured_is_refused_with_the_reason_and_no_job(
     api, store, change, status, kind
 ):
@@ -125,6 +126,7 @@ def test_what_cannot_be_honoured_is_refused_with_the_reason_and_no_job(
     assert store.jobs() == []
 
 
+@pytest.mark.promise(47)
 def test_the_same_key_is_the_same_job(api, store):
     first, second = (
         api.post("/api/v1/compact", json=TABLE, headers={"Idempotency-Key": "k1"}).json()
@@ -141,6 +143,7 @@ def test_a_key_of_another_tenant_is_another_key(api, store):
     assert len(store.jobs()) == 2
 
 
+@pytest.mark.promise(47)
 def test_a_key_that_was_used_for_something_else_is_refused(api, store):
     headers = {"Idempotency-Key": "k1"}
     api.post("/api/v1/compact", json=TABLE, headers=headers)

@@ -12,6 +12,8 @@ from tests.unit.api.conftest import served
 
 from neve.api.settings import ApiSettings
 
+pytestmark = pytest.mark.promise(46)
+
 HEAD = b"POST /api/v1/compact HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 

@@ -13,6 +13,7 @@ def ask(api, what, **body):
     return api.post(f"{EVENTS}/{what}", json=body)
 
 
+@pytest.mark.promise(48)
 def test_expiry_looks_by_default(api, store):
     response = ask(api, "expire", older_than="1d")
     assert response.status_code == 200
@@ -46,6 +47,7 @@ def test_expiry_is_queued_when_it_is_told_to(api, store):
         ({"action": "restore", "paths": ["file:///x"]}, {"restore": ["file:///x"]}),
     ],
 )
+@pytest.mark.promise(48)
 def test_a_sweep_does_no_more_than_it_is_told(api, store, action, arguments):
     response = ask(api, "orphans", **action)
     assert response.status_code == 202
@@ -79,6 +81,7 @@ def test_a_sweep_does_no_more_than_it_is_told(api, store, action, arguments):
         ("maintain", {"overrides": {"rewrite_data_files.where": "date ="}}, "filter"),
     ],
 )
+@pytest.mark.promise(46)
 def test_what_makes_no_sense_is_refused_and_no_job_is_made(api, store, what, body, kind):
     response = ask(api, what, **body)
     assert (response.status_code, response.json()["type"]) == (422, f"urn:neve:problem:{kind}")

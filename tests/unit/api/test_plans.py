@@ -46,6 +46,7 @@ def test_a_plan_is_approved_by_the_first_who_agrees(api, made):
     assert body["approved_at"].endswith("Z")
 
 
+@pytest.mark.promise(47)
 def test_a_plan_becomes_one_job_that_holds_exactly_it(api, made, store):
     first, second = (api.post(f"{PLANS}/{made['plan_id']}/apply") for _ in range(2))
 
@@ -66,6 +67,7 @@ def test_a_plan_that_was_applied_is_its_job_though_the_table_has_moved_on(
     assert api.post(f"{PLANS}/{made['plan_id']}/apply").json()["job_id"] == job_id
 
 
+@pytest.mark.promise(47)
 def test_a_stale_plan_is_refused(api, made, store, monkeypatch):
     moved_on(monkeypatch)
     response = api.post(f"{PLANS}/{made['plan_id']}/apply")

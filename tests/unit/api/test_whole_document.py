@@ -19,6 +19,8 @@ from tests.unit.api.conftest import served
 
 from neve.api.app import create_app
 
+pytestmark = pytest.mark.promise(46)
+
 # As many as the profile of the tests asks for, but a request takes longer than a function.
 EXAMPLES = min(settings().max_examples, 100) // 5
 CHECKS = [

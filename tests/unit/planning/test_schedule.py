@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from neve.model.errors import InputError
 from neve.model.policies import Window
-from neve.planning.schedule import check_cron, in_window, is_due, next_opening, next_run
+from neve.planning.schedule import (
+    FIRST_SLOT,
+    check_cron,
+    in_window,
+    interval_seconds,
+    is_due,
+    next_opening,
+    next_run,
+    next_slot,
+)
 
 pytestmark = pytest.mark.promise(29)
 
@@ -153,3 +162,38 @@ def test_a_window_opens_at_a_moment_that_is_in_it(moment, start, length, days):
 def test_what_is_not_a_schedule_is_refused(text):
     with pytest.raises(InputError):
         check_cron(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("rate(6 hours)", 21600), ("rate(90m)", 5400), ("rate(1 day)", 86400), ("0 3 * * *", None)],
+)
+def test_intervals_are_told_from_cron(text, seconds):
+    assert interval_seconds(text) == seconds
+    check_cron(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["rate(6)", "rate()", "rate(10s)", "rate(0h)", "rate(1h", "every 6h"]
+)
+def test_intervals_that_cannot_be_meant_are_refused(text):
+    with pytest.raises(InputError) as caught:
+        check_cron(text)
+    assert caught.value.next_step
+
+
+def test_an_interval_counts_from_the_last_turn():
+    last = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert not is_due("rate(1h)", last, last + timedelta(minutes=59))
+    assert is_due("rate(1h)", last, last + timedelta(minutes=60))
+    assert next_run("rate(1h)", None, last, last + timedelta(minutes=10)) == last + timedelta(
+        hours=1
+    )
+
+
+def test_a_slot_is_the_same_whenever_it_is_looked_for():
+    """The first turn that was missed, not the last one: schedulers look at different moments."""
+    last = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+    assert next_slot("0 * * * *", "UTC", last) == datetime(2026, 1, 1, 13, tzinfo=UTC)
+    assert next_slot("0 * * * *", "UTC", None) == FIRST_SLOT
+    assert next_slot(None, "UTC", last) is None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 
-from neve.model.errors import TableBusy
+from neve.model.errors import JobCancelled, TableBusy
 from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.outcome import Status
@@ -116,3 +117,24 @@ def test_a_job_tells_its_phases(services, plan):
         JobState.SUCCEEDED,
     ]
     assert events[-1].message == outcome.reason
+
+
+def test_tasks_of_a_job_that_is_to_stop_are_ended(services, plan, lake, store):
+    """A stage of Spark is not waited for: the next boundary comes early."""
+    ended = threading.Event()
+    cancelled = []
+
+    def cancel(job_id):
+        cancelled.append(job_id)
+        ended.set()
+
+    def run_tasks(*_):
+        store.cancel(store.jobs()[0].job_id)
+        assert ended.wait(20)
+        raise JobCancelled("Compacting table was cancelled.")
+
+    lake.cancel, lake.run_tasks, lake.stage = cancel, run_tasks, run_tasks
+    outcome = replace(services, lease_seconds=0.1).apply(plan())
+
+    assert outcome.status is Status.CANCELLED
+    assert cancelled == [outcome.job_id]

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from neve.model.errors import LeaseLost, StoreError, TableBusy
-from neve.model.job import JobState
-from neve.service.lease import hold
+from neve.model.job import JobState, Lease
+from neve.service.lease import StopSignal, hold
 from neve.testing.facts import TABLE
 
 WAIT_SECONDS = 10
@@ -99,3 +99,32 @@ def test_entering_a_state_records_it(store):
         held.enter(JobState.REWRITING)
 
     assert store.job("j1").state is JobState.REWRITING
+
+
+@pytest.mark.parametrize("who", ["the job", "the process"])
+def test_what_a_job_waits_for_is_ended_once_when_it_is_to_stop(store, who):
+    store.claim("j1", TABLE, "rollback", 60)
+    signal, ended = StopSignal(), threading.Semaphore(0)
+    lease = store.renew(Lease("j1", TABLE, 1, store._clock()), 60)
+
+    with hold(store, lease, 0.03, signal, ended.release):
+        assert not ended.acquire(timeout=0.05)
+        if who == "the job":
+            store.cancel("j1")
+        else:
+            signal.ask()
+        assert ended.acquire(timeout=WAIT_SECONDS)
+        assert not ended.acquire(timeout=0.1)
+
+
+def test_a_job_is_handed_back_only_for_the_sake_of_its_process(store):
+    store.claim("j1", TABLE, "rollback", 60)
+    signal = StopSignal()
+    lease = store.renew(Lease("j1", TABLE, 1, store._clock()), 60)
+    with hold(store, lease, 60, signal) as held:
+        assert not held.is_handed_back
+        signal.ask()
+        assert held.is_handed_back
+        store.cancel("j1")
+        held.require()
+        assert not held.is_handed_back

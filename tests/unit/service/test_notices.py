@@ -22,7 +22,7 @@ from neve.service.recover import settle_left_behind
 from neve.service.run_job import run, run_job
 from neve.testing.facts import NOW, TABLE
 
-pytestmark = pytest.mark.promise(45)
+pytestmark = pytest.mark.promise(49)
 
 REWRITE = JobRequest(TABLE, "rewrite_data_files")
 

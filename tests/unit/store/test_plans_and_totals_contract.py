@@ -69,7 +69,7 @@ def ended(store):
     return {n: v for n, v in store.totals.counters.items() if n.startswith("jobs:")}
 
 
-@pytest.mark.promise(44)
+@pytest.mark.promise(45)
 def test_every_end_of_a_job_is_counted_once_whoever_makes_it(store):
     def begin(job_id):
         return store.begin(job_id, REQUEST, 60)
@@ -98,7 +98,7 @@ def test_every_end_of_a_job_is_counted_once_whoever_makes_it(store):
     assert (totals.queued, totals.begun, totals.dead) == (1, 0, 1)
 
 
-@pytest.mark.promise(44)
+@pytest.mark.promise(45)
 def test_what_outcomes_add_is_counted_with_them(store):
     for number, seconds in enumerate((0.5, 42.5, 59.5, 10_000)):
         lease = store.begin(f"j{number}", REQUEST, 60)

@@ -1,0 +1,70 @@
+"""`neve serve`: which roles it takes on, and what it says of a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from neve.cli import serve as command
+from neve.cli.main import app
+from neve.model.errors import ConfigError
+from neve.serve import ALL_ROLES, Role
+
+ALL = list(ALL_ROLES)
+
+
+@pytest.fixture
+def served(monkeypatch, tmp_path):
+    """The settings with which the process would serve."""
+    found = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run", lambda neve, settings, say: found.append(settings))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "roles"),
+    [
+        ([], ALL),
+        (["--role", "all"], ALL),
+        (["--role", "worker"], [Role.WORKER]),
+        (["--role", "scheduler", "--role", "api"], [Role.API, Role.SCHEDULER]),
+        (["--role", "worker", "--role", "all"], ALL),
+    ],
+)
+def test_a_process_takes_on_the_roles_that_it_is_given(served, words, roles):
+    done = CliRunner().invoke(app, ["serve", *words])
+
+    assert done.exit_code == 0, done.output
+    assert list(served[0].roles) == roles
+
+
+def test_options_reach_the_server(served):
+    words = ["--host", "0.0.0.0", "--port", "9090", "--concurrency", "4", "--grace", "5"]
+    CliRunner().invoke(app, ["serve", *words])
+
+    (settings,) = served
+    assert (settings.host, settings.port, settings.concurrency, settings.grace_seconds) == (
+        "0.0.0.0",
+        9090,
+        4,
+        5.0,
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [["--role", "king"], ["--port", "70000"], ["--concurrency", "0"], ["--grace", "-1"]]
+)
+def test_wrong_options_are_errors(served, words):
+    assert CliRunner().invoke(app, ["serve", *words]).exit_code == 1
+    assert served == []
+
+
+def test_what_goes_wrong_is_one_sentence(served, monkeypatch):
+    def taken(*_, **__):
+        raise ConfigError("The address is taken.", next_step="Give another one.")
+
+    monkeypatch.setattr(command, "run", taken)
+    done = CliRunner().invoke(app, ["serve"])
+
+    assert (done.exit_code, "The address is taken." in done.stderr) == (1, True)
