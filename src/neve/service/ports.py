@@ -74,7 +74,10 @@ class Surveyor(Protocol):
         snapshot_id: int,
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
-    ) -> CopyInputs: ...
+        deletes: Collection[tuple[str, str | None]] = (),
+    ) -> CopyInputs:
+        """What a rewrite inside tasks must know; deletes by path and the file they speak of."""
+        ...
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         """Every file that the table's metadata reaches now, through all snapshots."""

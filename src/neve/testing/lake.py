@@ -184,6 +184,7 @@ class MemoryLake:
         snapshot_id: int,
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+        deletes: Collection[tuple[str, str | None]] = (),
     ) -> CopyInputs:
         wanted = set(paths)
         return CopyInputs(
