@@ -71,9 +71,9 @@ def _batched(tables: Iterable[Any]) -> Iterator[Any]:
     rows = 0
     for table in tables:
         if waiting and (rows >= _ROWS_AT_ONCE or table.schema != waiting[0].schema):
-            yield pa.concat_tables(waiting)
+            yield pa.concat_tables(waiting).combine_chunks()
             waiting, rows = [], 0
         waiting.append(table)
         rows += table.num_rows
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield pa.concat_tables(waiting).combine_chunks()
