@@ -52,7 +52,7 @@ def cured(lake, table, *, by="rewrite"):
     outcome = lake.compact(table)
 
     assert outcome.status is Status.SUCCEEDED, outcome.reason
-    assert lake.head(table).summary[ENGINE_PROPERTY].startswith(f"{by}="), outcome.notes
+    assert lake.head(table).summary[ENGINE_PROPERTY].startswith(f"{by}="), outcome.reason
     assert outcome.proof.level == "rows"
     return outcome
 
@@ -279,7 +279,7 @@ def test_a_table_without_rows_left_goes_to_iceberg(lake):
     outcome = lake.compact(table)
 
     assert outcome.status is Status.SUCCEEDED
-    assert "Every row of the group is deleted" in " ".join(outcome.notes)
+    assert "Every row of the group is deleted" in outcome.reason
     assert not lake.rows(table)
 
 

@@ -77,6 +77,8 @@ def _copy_refusal(group: GroupFacts) -> str | None:
 
 def _rows_refusal(group: GroupFacts) -> str | None:
     table = group.table
+    if any(file.path.startswith(STORE_SCHEME) for file in group.files):
+        return "objects of a store are not rewritten natively yet"
     if table.sort_order_id != 0:
         return "the table has a sort order, in which Iceberg writes rows"
     if wants_bloom_filters(table.properties):

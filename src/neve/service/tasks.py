@@ -22,6 +22,7 @@ from neve.model.rewrite import (
     WrittenFile,
 )
 from neve.planning.deletes import applicable_deletes
+from neve.planning.engines import row_of
 from neve.planning.metrics import merge_metrics
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
@@ -66,7 +67,14 @@ def run_in_tasks(run: StepRun) -> StepResult:
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([file.path for r in written.values() for file in r.files])
         raise
-    return replace(done, refused=refused, uses=_uses(f for r in written.values() for f in r.files))
+    made = [file for result in written.values() for file in result.files]
+    return replace(done, refused=refused, uses=_uses(made), fell=_fell(run.step.engine, made))
+
+
+def _fell(planned: Engine, files: Sequence[WrittenFile]) -> tuple[int, str] | None:
+    """Files that a later engine of the ladder made because those before it decode nothing."""
+    fallen = [f for f in files if row_of(f.engine).decodes and not row_of(planned).decodes]
+    return (len(fallen), fallen[0].notes[0]) if fallen and fallen[0].notes else None
 
 
 def _ladder(run: StepRun, group: FileGroup, files: Sequence[DataFileFacts]) -> tuple[Engine, ...]:

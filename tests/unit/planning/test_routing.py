@@ -53,6 +53,7 @@ def test_objects_are_copied_by_their_store():
             {"files": [data_file("a", 8 * MB), data_file("b", 8 * MB, path="s3://b/b")]},
             "only local files",
         ),
+        ({**DECODED, "files": OBJECTS}, "objects of a store are not rewritten"),
         ({**DECODED, "properties": BLOOM}, "bloom filters"),
         ({**DECODED, "sort_order_id": 1}, "a sort order, in which Iceberg writes rows"),
         ({**DECODED, "columns": (column("v", "variant"),)}, "column v has the type variant"),
@@ -114,7 +115,7 @@ def test_a_sorted_table_with_deletes_is_still_rewritten_by_iceberg():
         (RewriteMode.AUTO, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.REMOTE_COPY, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.COPY, Engine.COPY, Engine.COPY),
-        (RewriteMode.REWRITE, Engine.REWRITE, Engine.REWRITE),
+        (RewriteMode.REWRITE, Engine.REWRITE, Engine.SPARK),
         (RewriteMode.SPARK, Engine.SPARK, Engine.SPARK),
     ],
 )
@@ -139,7 +140,7 @@ def test_what_runs_in_a_task_is_proven_there():
 
 def test_inside_a_task_a_group_falls_only_to_engines_that_run_there_and_take_it():
     rows, store = Engine.REWRITE, Engine.REMOTE_COPY
-    assert task_ladder(group_of(OBJECTS), store) == (store, Engine.COPY, rows)
+    assert task_ladder(group_of(OBJECTS), store) == (store, Engine.COPY)
     assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY, rows)
-    assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store, rows)
+    assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store,)
     assert task_ladder(group_of(FILES, properties=BLOOM), Engine.COPY) == (Engine.COPY,)

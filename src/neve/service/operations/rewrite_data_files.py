@@ -49,7 +49,7 @@ OPERATION = Operation.REWRITE_DATA_FILES
 #: A plan among the arguments of a request: exactly this one is run, or refused.
 PLAN = "plan"
 #: Engines by which an output file can be made; those without work are shown as zero.
-ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
+ENGINE_NAMES = ("remote_copy", "copy", "rewrite", "spark")
 #: Times that a compaction is planned in all, where writers take every file of it.
 MAX_ATTEMPTS = 3
 #: Plans the table as it was surveyed.
