@@ -174,9 +174,10 @@ class StoreDigests:
 
 @dataclass(frozen=True, slots=True)
 class RowFingerprints:
-    """The new file was read back: its rows are those of its sources, less the deleted ones.
+    """The new file was read back: what was encoded holds the values of the sources, less deleted
+    rows, each in its place; what was kept is compared byte by byte.
 
-    Both are sums over rows, of all columns by field id, row ids among them (`rows/fingerprint.py`).
+    Fingerprints are sums over rows, of encoded columns by field id (`rows/fingerprint.py`).
     """
 
     level: ClassVar[str] = "rows"
@@ -184,13 +185,17 @@ class RowFingerprints:
     #: Of the sources, read apart from how the file was made, and of the file.
     expected: str
     found: str
+    kept_bytes: int = 0
+    compared_bytes: int = 0
 
     @property
     def problem(self) -> str | None:
         """Why it proves nothing, or None."""
-        if self.expected and self.expected == self.found:
-            return None
-        return f"has rows {self.found} where its sources have {self.expected}"
+        if not self.expected or self.expected != self.found:
+            return f"has rows {self.found} where its sources have {self.expected}"
+        if self.kept_bytes != self.compared_bytes:
+            return f"kept {self.kept_bytes} bytes, of which {self.compared_bytes} were found equal"
+        return None
 
 
 FileProof: TypeAlias = BytesCompared | StoreDigests | RowFingerprints
@@ -228,6 +233,8 @@ class WrittenFile:
     ranges: tuple[SourceRange, ...] = ()
     #: None where the file holds just the rows of its inputs: then theirs are merged.
     metrics: ColumnMetrics | None = None
+    #: Where it has metrics, columns without, whose values are those of its inputs.
+    unmeasured: frozenset[int] = frozenset()
     #: Bytes of data by what became of them: copied, joined, encoded, left out.
     bytes_by_kind: dict[str, int] = field(default_factory=dict)
     #: Data bytes that passed through the task; none of those that a store copied.

@@ -14,6 +14,7 @@ from neve.model.outcome import EngineUse
 from neve.model.policy import Engine
 from neve.model.rewrite import (
     BytesCompared,
+    ColumnMetrics,
     CopyInputs,
     FileDetails,
     RowFingerprints,
@@ -23,7 +24,7 @@ from neve.model.rewrite import (
 )
 from neve.planning.deletes import applicable_deletes
 from neve.planning.engines import row_of
-from neve.planning.metrics import merge_metrics
+from neve.planning.metrics import merge_metrics, with_columns
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
 from neve.planning.staleness import paths_of
@@ -184,8 +185,16 @@ def _details(file: WrittenFile, sources: Sequence[FileDetails], inputs: CopyInpu
         split_offsets=file.split_offsets,
         # Row groups keep their order, but the file as a whole has none.
         sort_order_id=0,
-        metrics=file.metrics if file.metrics is not None else merge_metrics(own, inputs.columns),
+        metrics=_metrics(file, own, inputs),
     )
+
+
+def _metrics(file: WrittenFile, own: Sequence[FileDetails], inputs: CopyInputs) -> ColumnMetrics:
+    if file.metrics is None:
+        return merge_metrics(own, inputs.columns)
+    if not file.unmeasured:
+        return file.metrics
+    return with_columns(file.metrics, merge_metrics(own, inputs.columns), file.unmeasured)
 
 
 def _engine(files: Sequence[WrittenFile]) -> str:

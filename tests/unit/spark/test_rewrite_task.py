@@ -143,7 +143,10 @@ def test_all_rows_are_there_and_accounted_for(place, outputs, keep):
         assert file.proof.problem is None
         assert [one.path for one in file.ranges] == [place.inputs[n].path for n in file.inputs]
         assert all((one.first_row, one.rows, one.removed) == (0, ROWS, b"") for one in file.ranges)
-        assert file.metrics.value_counts == {1: file.rows_out, 2: file.rows_out}
+        # What was kept as it is has the statistics of its sources.
+        assert file.unmeasured == ({1, 2} if keep == 1 else set())
+        counts = None if keep == 1 else {1: file.rows_out, 2: file.rows_out}
+        assert file.metrics.value_counts == counts
         assert b"iceberg.schema" in pq.read_metadata(file.path.removeprefix("file://")).metadata
 
 
@@ -221,11 +224,42 @@ def test_a_value_that_changed_on_the_way_is_found(place, monkeypatch):
     assert "has rows" in file.proof.problem
 
 
+def test_a_byte_of_a_kept_page_that_changed_on_the_way_is_found(place, monkeypatch):
+    real = rewrite.assemble_local
+
+    def wrong(plan, path, **options):
+        result = real(plan, path, **options)
+        data = bytearray(path.read_bytes())
+        data[result.split_offsets[3] - 1] ^= 1
+        path.write_bytes(data)
+        return result
+
+    monkeypatch.setattr(rewrite, "assemble_local", wrong)
+    (file,) = place.run().files
+
+    assert "were found equal" in file.proof.problem
+
+
+def test_rows_that_changed_places_are_found(place, monkeypatch):
+    place.version = 3
+    real = rewrite.LiveColumns.columns
+
+    def wrong(self, parts, field_ids):
+        table = real(self, parts, field_ids)
+        return table.take(list(reversed(range(table.num_rows))))
+
+    monkeypatch.setattr(rewrite.LiveColumns, "columns", wrong)
+    (file,) = place.run().files
+
+    assert file.bytes_by_kind["copied"]
+    assert "has rows" in file.proof.problem
+
+
 def test_a_file_that_cannot_be_read_back_is_not_left_behind(place, monkeypatch):
     def fail(*_arguments):
         raise rewrite.ParquetUnsupported("It cannot be read.")
 
-    monkeypatch.setattr(rewrite, "read_back", fail)
+    monkeypatch.setattr(rewrite, "_check", fail)
     result = place.run()
 
     assert result.refused == "It cannot be read."
@@ -276,7 +310,10 @@ REFUSED = {
         "lacks the required column",
     ),
     "a partition of another value": (
-        lambda p: p.inputs.__setitem__(0, replace(p.inputs[0], constants=((2, "monday"),))),
+        lambda p: (
+            setattr(p, "keep", 2**20),
+            p.inputs.__setitem__(0, replace(p.inputs[0], constants=((2, "monday"),))),
+        ),
         "not its partition's value",
     ),
 }

@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from neve.model.errors import ParquetUnsupported
 from neve.model.policy import Engine
-from neve.model.rewrite import RowFingerprints, SourceRange, WrittenFile
+from neve.model.rewrite import SourceRange, WrittenFile
+from neve.parquet.assembly.columns import REQUIRED, columns_with_ids
 from neve.parquet.assembly.decide import plan_assembly
 from neve.parquet.assembly.files import assemble_local
 from neve.parquet.assembly.plan import AssemblyLimits, AssemblyPlan
 from neve.parquet.assembly.result import AssemblyResult
+from neve.parquet.assembly.source import AssemblySource, load_assembly_source
+from neve.parquet.assembly.wanted import WantedSchema, wanted_schema
+from neve.parquet.sources import ClosableReader, OpenSources
 from neve.planning.packing import split_evenly
-from neve.rows.metrics import column_metrics
+from neve.rows.metrics import column_metrics, leaf_ids
 from neve.rows.roaring import Positions, write_bitmap
 from neve.spark.rewrite.inputs import TaskInputs
-from neve.spark.rewrite.rows.prove import live_rows, read_back
+from neve.spark.rewrite.rows.kept import KeptBytes
+from neve.spark.rewrite.rows.layout import RowLayout
+from neve.spark.rewrite.rows.prove import Checked, FileCheck
 from neve.spark.rewrite.rows.provider import LiveColumns
 from neve.spark.rewrite.rows.sources import Sources, load_sources
 from neve.storage.access import local_path
+from neve.storage.readers import LocalReader
 
 ICEBERG_SCHEMA = b"iceberg.schema"
 #: A row group is in memory while it is made, so that this bounds a task.
@@ -62,22 +71,38 @@ def _plan(inputs: TaskInputs, sources: Sources, share: Sequence[int]) -> Assembl
         only_codec=layout.only_codec,
         needs_bloom_filters=inputs.wanted.needs_bloom_filters,
     )
-    return plan_assembly(chosen, layout.wanted, limits)
+    return plan_assembly(chosen, _wanted(layout, chosen), limits)
+
+
+def _wanted(layout: RowLayout, chosen: Sequence[AssemblySource]) -> WantedSchema:
+    """The table's columns; those that are required in all sources stay so, and can be kept."""
+    required: set[int] | None = None
+    for schema, ids in {(one.footer.schema.raw, tuple(one.mapped_ids.items())) for one in chosen}:
+        columns = columns_with_ids(schema, dict(ids))
+        own = {c.field_id for c in columns if c.levels == ((REQUIRED, c.field_id),) and c.field_id}
+        required = own if required is None else required & own
+    if not required:
+        return layout.wanted
+    fields = zip(layout.wanted.top_field_ids, layout.wanted.arrow, strict=True)
+    return wanted_schema(
+        pa.schema(
+            [each.with_nullable(each.nullable and id_ not in required) for id_, each in fields]
+        )
+    )
 
 
 def _write(sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str) -> WrittenFile:
     path, layout = Path(local_path(name)), sources.layout
     path.parent.mkdir(parents=True, exist_ok=True)
-    expected = live_rows([(sources.open(n), sources.deleted[n]) for n in share], layout)
     result = assemble_local(
         plan,
         path,
-        provider=_provider(sources, share),
+        provider=_provider(sources, share, plan.wanted),
         options=layout.encoding,
         key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
     )
     try:
-        found = read_back(sources.open_written(name), layout)
+        checked = _check(sources, share, plan, result, name)
     except BaseException:
         # No commit knows it yet, and whoever refuses leaves nothing behind.
         path.unlink(missing_ok=True)
@@ -91,17 +116,28 @@ def _write(sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str
         rows_deleted=sum(len(sources.deleted[number]) for number in share),
         rows_out=result.rows,
         segments={Engine.REWRITE: sum(sizes.values())},
-        proof=RowFingerprints(str(expected), str(found.rows)),
+        proof=checked.proof,
         split_offsets=result.split_offsets,
         ranges=_ranges(sources, share, result),
-        metrics=column_metrics(found.metrics, layout.stored, layout.modes, sizes),
+        metrics=column_metrics(checked.metrics, layout.stored, layout.modes, sizes),
+        unmeasured=frozenset(id_ for id_ in leaf_ids(layout.stored) if layout.modes[id_].counts)
+        - checked.metrics.keys(),
         bytes_by_kind={kind.value: size for kind, size in result.bytes_by_kind.items()},
         bytes_through_task=result.size_bytes,
     )
 
 
-def _provider(sources: Sources, share: Sequence[int]) -> LiveColumns:
-    wanted = sources.layout.wanted
+def _check(
+    sources: Sources, share: Sequence[int], plan: AssemblyPlan, result: AssemblyResult, name: str
+) -> Checked:
+    check = FileCheck(sources, share, plan, result)
+    readers: OpenSources[ClosableReader] = OpenSources(plan, LocalReader)
+    with LocalReader(local_path(name)) as reader, readers:
+        kept = KeptBytes(readers, reader)
+        return check.run(load_assembly_source(reader), sources.open_written(name), kept)
+
+
+def _provider(sources: Sources, share: Sequence[int], wanted: WantedSchema) -> LiveColumns:
     return LiveColumns(
         [sources.rows(number) for number in share],
         [sources.deleted[number] for number in share],
