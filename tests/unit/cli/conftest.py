@@ -117,6 +117,9 @@ class LocalEngine:
     def warm_up(self):
         return False
 
+    def cancel(self, job_id):
+        pass
+
     def stage(self, table, snapshot_id, orders, reporter):
         facts = self._survey(table)
         rows = {file.path: file.record_count for file in facts.data_files}
