@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
 from neve.model.errors import EnvironmentProblem
 
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
-def trace(app: FastAPI, environ: Mapping[str, str] | None = None) -> bool:
+def trace(
+    app: FastAPI,
+    environ: Mapping[str, str] | None = None,
+    exporter: SpanExporter | None = None,
+) -> bool:
     """Send a span for every request, where the environment says to whom; tells whether."""
     environ = os.environ if environ is None else environ
     if not any(environ.get(name) for name in ENDPOINTS):
@@ -30,7 +38,7 @@ def trace(app: FastAPI, environ: Mapping[str, str] | None = None) -> bool:
         ) from error
     name = environ.get("OTEL_SERVICE_NAME", "neve")
     provider = TracerProvider(resource=Resource.create({"service.name": name}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
     FastAPIInstrumentor.instrument_app(app, tracer_provider=provider, excluded_urls="health,ready")
     app.state.tracer_provider = provider
     return True

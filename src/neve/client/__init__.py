@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neve.client.client import NeveClient
-from neve.client.values import Event, Job, Plan, Progress, QueuedJob
+from neve.client.values import Event, Job, Plan, QueuedJob
+from neve.model.job import Progress
 
 __all__ = ["Event", "Job", "NeveClient", "Plan", "Progress", "QueuedJob"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
+from neve.model.job import Progress
+
 Value = TypeVar("Value")
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -31,17 +33,6 @@ class QueuedJob:
     status: str
     created_at: datetime
     estimated_duration_seconds: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is."""
-
-    partitions_completed: int = 0
-    partitions_total: int = 0
-    files_processed: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
