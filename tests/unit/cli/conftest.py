@@ -114,6 +114,9 @@ class LocalEngine:
     def job(self, job_id):
         return nullcontext()
 
+    def cancel(self, job_id):
+        """It has no tasks that could be ended."""
+
     def warm_up(self):
         return False
 
