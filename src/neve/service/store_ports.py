@@ -8,6 +8,7 @@ from typing import Protocol
 
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
+from neve.model.figures import StoreTotals
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -20,6 +21,7 @@ from neve.model.job import (
     SetAsideTable,
     Turn,
 )
+from neve.model.kept_plan import KeptPlan
 from neve.model.orphans import (
     FileTotals,
     Orphan,
@@ -90,6 +92,24 @@ class Consumers(Protocol):
         ...
 
 
+class KeptPlans(Protocol):
+    """The newest plans. A plan never changes, only who agreed to it."""
+
+    def keep(self, plan_id: str, table: TableRef, document: str, requested_by: str) -> KeptPlan:
+        """Keep a plan; a second one of the same id is the first one. The oldest are forgotten."""
+        ...
+
+    def plan(self, plan_id: str) -> KeptPlan | None: ...
+
+    def newest(self, limit: int = 100) -> list[KeptPlan]:
+        """Plans, newest first, without their documents."""
+        ...
+
+    def approve(self, plan_id: str, by: str) -> KeptPlan | None:
+        """Remember who agreed, where nobody did before; None where there is no such plan."""
+        ...
+
+
 class JobQueue(Protocol):
     """Jobs by the order in which they were asked for. Every time in it is the store's own."""
 
@@ -121,6 +141,10 @@ class JobQueue(Protocol):
         ...
 
     def job(self, job_id: str) -> Job | None: ...
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        ...
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         """Jobs of the table, or of all, that began, have no end, and are not running now."""
@@ -220,10 +244,6 @@ class Outcomes(Protocol):
         """End the job with its outcome, or raise LeaseLost where another job came since."""
         ...
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember outcomes that came without a claim on their table."""
-        ...
-
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         """Outcomes of finished jobs, newest first."""
         ...
@@ -290,6 +310,18 @@ class Schedules(Protocol):
         ...
 
 
+class Marks(Protocol):
+    """Short texts by name, changed only by who knows what stands there."""
+
+    def get(self, name: str) -> str:
+        """What stands there; nothing where nobody wrote."""
+        ...
+
+    def set(self, name: str, value: str, *, expected: str) -> bool:
+        """Write it, if what is expected stands there; False where it does not."""
+        ...
+
+
 class JobStore(
     JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
 ):
@@ -298,6 +330,21 @@ class JobStore(
     @property
     def quarantine(self) -> Quarantine:
         """The list of orphans that are waiting to be deleted."""
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """What several processes agree on by it."""
+        ...
+
+    @property
+    def plans(self) -> KeptPlans:
+        """Plans that wait for somebody to apply them."""
+        ...
+
+    @property
+    def totals(self) -> StoreTotals:
+        """What was counted since the state was made, and how many jobs wait."""
         ...
 
     @property

@@ -6,8 +6,10 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from neve.documents import to_text
+from neve.model.figures import counted
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -23,8 +25,11 @@ from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
+from neve.store.marks import SqliteMarks
+from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
 from neve.store.schedules import ScheduleRows
+from neve.store.totals import TotalRows, add_totals
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -37,7 +42,7 @@ from neve.store.values import (
 )
 
 
-class SqliteStore(EventRows, ScheduleRows):
+class SqliteStore(EventRows, ScheduleRows, TotalRows):
     """Jobs, leases, outcomes and uncommitted files; events and schedules by inheritance."""
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
@@ -104,7 +109,8 @@ class SqliteStore(EventRows, ScheduleRows):
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         state = outcome.status.job_state
-        self._end(sql.FINISH, lease, state, (state, outcome.reason, to_text(outcome)))
+        values = (state, outcome.reason, to_text(outcome))
+        self._end(sql.FINISH, lease, state, values, counted(outcome))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
@@ -182,23 +188,6 @@ class SqliteStore(EventRows, ScheduleRows):
                 db.execute(sql.CANCEL_RUNNING, (job_id,))
         return self.job(job_id)
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        with self._write() as db:
-            db.executemany(
-                sql.RECORD,
-                [
-                    (
-                        o.job_id,
-                        str(o.table),
-                        o.operation,
-                        o.status.job_state,
-                        o.reason,
-                        to_text(o),
-                    )
-                    for o in outcomes
-                ],
-            )
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 
@@ -216,6 +205,14 @@ class SqliteStore(EventRows, ScheduleRows):
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @property
+    def marks(self) -> SqliteMarks:
+        return SqliteMarks(self._path)
+
+    @property
+    def plans(self) -> SqlitePlans:
+        return SqlitePlans(self._path)
 
     @property
     def consumers(self) -> ConsumerStore:
@@ -252,6 +249,11 @@ class SqliteStore(EventRows, ScheduleRows):
         found = self._select("WHERE job_id = ?", (job_id,))
         return found[0] if found else None
 
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        found = self._select("WHERE idempotency_key = ?", (idempotency_key,))
+        return found[0] if found else None
+
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         rows = self._select(
             "WHERE outcome IS NOT NULL ORDER BY updated_at DESC, rowid DESC LIMIT ?", (limit,)
@@ -259,12 +261,18 @@ class SqliteStore(EventRows, ScheduleRows):
         return [outcome for job in rows if (outcome := outcome_of(job)) is not None]
 
     def _end(
-        self, statement: str, lease: Lease, state: JobState, values: tuple[object, ...]
+        self,
+        statement: str,
+        lease: Lease,
+        state: JobState,
+        values: tuple[object, ...],
+        added: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         with self._write() as db:
             if not db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount:
                 raise lease_lost(lease)
             _count(db, lease.table, state)
+            add_totals(db, added)
 
     def _give_back(
         self, statement: str, lease: Lease, values: tuple[object, ...], *, has_failed: bool
@@ -336,7 +344,7 @@ def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
 
 def _job(row: sqlite3.Row) -> Job:
     # A file of an older version that may not be written has fewer columns.
-    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - a row iterates its values
+    values = dict(row)
     return Job(
         job_id=row["job_id"],
         table=table_of(row["table_name"]),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from neve.documents import to_text
+from neve.model.figures import counted
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -23,15 +24,19 @@ from neve.model.table import TableRef
 from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.events import MemoryEvents, MemorySchedules
+from neve.testing.marks import MemoryMarks
+from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
+from neve.testing.totals import MemoryTotals
 
 
-class MemoryStore(MemoryEvents, MemorySchedules):
+class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     """Keeps jobs and leases in dictionaries, on the clock that it is given."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         MemoryEvents.__init__(self, clock)
         MemorySchedules.__init__(self, clock)
+        MemoryTotals.__init__(self)
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}
         self._leases: dict[TableRef, Lease] = {}
@@ -42,6 +47,8 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
+        self.marks = MemoryMarks()
+        self.plans = MemoryPlans(clock)
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:
@@ -146,6 +153,7 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self.end(lease, outcome.status.job_state, outcome.reason)
         self._jobs[lease.job_id] = replace(self._jobs[lease.job_id], outcome=to_text(outcome))
         self._outcomes.append(outcome)
+        self._add(counted(outcome))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         self._require_newest(lease)
@@ -224,20 +232,6 @@ class MemoryStore(MemoryEvents, MemorySchedules):
             self._change(job_id, JobState.CANCELLED, CANCELLED_BEFORE)
         return self._jobs[job_id]
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        now = self._clock()
-        for outcome in outcomes:
-            if outcome.job_id not in self._jobs:
-                state = outcome.status.job_state
-                job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
-                text = to_text(outcome)
-                position = len(self._jobs) + 1
-                self._jobs[outcome.job_id] = replace(
-                    job, reason=outcome.reason, outcome=text, position=position
-                )
-                self.append_event(outcome.job_id, state, outcome.reason)
-                self._outcomes.append(outcome)
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]
 
@@ -283,6 +277,9 @@ class MemoryStore(MemoryEvents, MemorySchedules):
     def job(self, job_id: str) -> Job | None:
         return self._jobs.get(job_id)
 
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        return self._jobs.get(self._keys.get(idempotency_key, ""))
+
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         return self._outcomes[::-1][:limit]
 
@@ -301,6 +298,8 @@ class MemoryStore(MemoryEvents, MemorySchedules):
         self._jobs[job_id] = replace(job, state=state, reason=reason, updated_at=self._clock())
         if state is not job.state:
             self.append_event(job_id, state, reason)
+        if not job.state.is_final:
+            self._count_job(job.operation, state)
 
     def _is_held(self, table: TableRef) -> bool:
         held = self._leases.get(table)

@@ -8,13 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.store.queueing import REQUEST, T, finish, submit, table
+from tests.unit.store.queueing import REQUEST, finish, submit, table
 
 from neve.model.job import JobFilter, JobState, Progress
-from neve.model.outcome import Outcome, Status
 from neve.store.redis.store import RedisStore
 from neve.store.sqlite import SqliteStore
-from neve.testing.facts import NOW
 
 pytestmark = pytest.mark.promise(42)
 
@@ -56,16 +54,12 @@ ENDS = {
     "retry": lambda store, lease: store.retry(lease, "why"),
     "hand_back": lambda store, lease: store.hand_back(lease, "why"),
     "end": lambda store, lease: store.end(lease, JobState.UNKNOWN, "why"),
-    "record": lambda store, lease: store.record(
-        [Outcome("j2", T, "rollback", Status.FAILED, "why", NOW, NOW)]
-    ),
 }
 TOLD = {
     "cancel": ("j2", JobState.CANCELLED),
     "retry": ("j1", JobState.QUEUED),
     "hand_back": ("j1", JobState.QUEUED),
     "end": ("j1", JobState.UNKNOWN),
-    "record": ("j2", JobState.FAILED),
 }
 
 

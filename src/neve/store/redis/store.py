@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from neve.documents import to_text
+from neve.model.figures import StoreTotals, counted
 from neve.model.job import (
     ALL_JOBS,
     Job,
@@ -20,8 +22,10 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.redis.consumers import RedisConsumers
 from neve.store.redis.events import RedisEvents
+from neve.store.redis.marks import RedisMarks
+from neve.store.redis.plans import RedisPlans
 from neve.store.redis.quarantine import RedisQuarantine
-from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named
+from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
 from neve.store.redis.schedules import RedisSchedules
 from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
 from neve.store.values import (
@@ -67,6 +71,21 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def quarantine(self) -> RedisQuarantine:
         return RedisQuarantine(self._server)
+
+    @property
+    def marks(self) -> RedisMarks:
+        return RedisMarks(self._server)
+
+    @property
+    def plans(self) -> RedisPlans:
+        return RedisPlans(self._server)
+
+    @property
+    def totals(self) -> StoreTotals:
+        """What was counted, and how many jobs wait."""
+        _, counters, queued, begun, dead = self._server.read("totals")
+        amounts = {name: float(amount) for name, amount in pairs(counters).items()}
+        return StoreTotals(amounts, int(queued), int(begun), int(dead))
 
     @property
     def consumers(self) -> RedisConsumers:
@@ -119,12 +138,12 @@ class RedisStore(RedisEvents, RedisSchedules):
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         state, text = outcome.status.job_state, to_text(outcome)
-        told = (state, outcome.reason, text, self._history)
+        told = (state, outcome.reason, text, self._history, json.dumps(counted(outcome)))
         self._fenced("finish", lease, *_claim(lease), *told)
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history)
+        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history, "{}")
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         """Queue the job again after a failed attempt, and release the table."""
@@ -152,13 +171,6 @@ class RedisStore(RedisEvents, RedisSchedules):
         """A queued job ends at once, a running one at its next boundary."""
         answer = self._server.change("cancel", job_id, CANCELLED_BEFORE, self._history)
         return None if answer[0] == "missing" else job_of(answer[1])
-
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes:
-            state, table = outcome.status.job_state, str(outcome.table)
-            told = (outcome.job_id, table, state, outcome.reason, to_text(outcome))
-            request = fields_of(JobRequest(outcome.table, outcome.operation))
-            self._server.change("record", self._history, *told, *request)
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         _, found = self._server.read("unfinished", "open" if table is None else f"open_of:{table}")
@@ -189,6 +201,11 @@ class RedisStore(RedisEvents, RedisSchedules):
     def job(self, job_id: str) -> Job | None:
         found = self._read([job_id])
         return found[0] if found else None
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        job_id = self._server.read("job_of_key", idempotency_key)[1]
+        return self.job(job_id) if job_id else None
 
     def dead_jobs(self, limit: int = 100) -> list[Job]:
         """Jobs that failed as often as they may, the last one first."""

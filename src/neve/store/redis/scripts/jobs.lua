@@ -162,9 +162,20 @@ local function put_state(job_id, state, reason, now, history)
         redis.call('ZADD', open_of, job[2], job_id)
     end
     if FINAL[state] then
+        if not FINAL[before] then
+            local name = 'jobs:' .. fields(job_id, 'operation')[1] .. ':' .. state
+            redis.call('HINCRBY', key('totals'), name, 1)
+        end
         redis.call('SREM', key('alive_of:' .. job[1]), job_id)
         redis.call('ZADD', key('ended'), whole(redis.call('INCR', key('ends'))), job_id)
         trim(history)
+    end
+end
+
+-- Figures that only grow, by name, as a JSON text.
+local function add_totals(text)
+    for name, amount in pairs(cjson.decode(text)) do
+        redis.call('HINCRBYFLOAT', key('totals'), name, string.format('%.17g', amount))
     end
 end
 
