@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
-from neve.looking import Looking, Overrides, Table
+from neve.listeners import CarefulReporter, Listeners
+from neve.looking import Overrides, Table
 from neve.machine import Check
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
@@ -33,6 +35,7 @@ from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
 from neve.policy.importing import ImportedPolicies
+from neve.queueing import Queueing
 from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
@@ -51,8 +54,9 @@ from neve.service.plan_file import plan_document, read_plan_file, write_plan_fil
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
+from neve.serving import Serving
 from neve.settings import load_settings
-from neve.telemetry import event_log, spark_log
+from neve.telemetry import event_log, spark_log, warning_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,13 +77,13 @@ class Silent:
         pass
 
 
-class Neve(Looking):
+class Neve(Queueing, Serving, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._listeners: list[Callable[[JobEvent], None]] = [app.maintenance.events]
-        self._services = replace(app.maintenance, events=self._tell)
+        self._listeners = Listeners(app.maintenance.events)
+        self._services = replace(app.maintenance, events=self._listeners)
 
     @classmethod
     def open(
@@ -96,8 +100,8 @@ class Neve(Looking):
         """
         settings = load_settings(str(config) if config is not None else None)
         lines = replace(log or LogSettings(), secrets=settings.secrets())
-        app = build_app(settings, reporter or Silent(), spark_log(lines))
-        neve = cls(app.telling(event_log(lines)))
+        app = build_app(settings, CarefulReporter(reporter or Silent()), spark_log(lines))
+        neve = cls(app.telling(event_log(lines), warning_log(lines)))
         if spark is not None:
             app.borrow(spark)
         return neve
@@ -182,9 +186,21 @@ class Neve(Looking):
         arguments: Mapping[str, object] | None = None,
         requested_by: str = "",
         trigger: Trigger = Trigger.PYTHON,
+        idempotency_key: str | None = None,
+        tenant: str = "",
+        priority: int = 0,
+        not_before: datetime | None = None,
+        max_attempts: int = 3,
     ) -> Job:
-        """Queue an operation for a worker."""
-        request = self._request(table, operation, overrides, arguments, requested_by, trigger)
+        """Queue an operation for a worker; with the same key it is the same job."""
+        request = replace(
+            self._request(table, operation, overrides, arguments, requested_by, trigger),
+            idempotency_key=idempotency_key,
+            tenant=tenant,
+            priority=priority,
+            not_before=not_before,
+            max_attempts=max_attempts,
+        )
         return submit(self._services_for(request), request)
 
     def _services_for(self, request: JobRequest) -> Services:
@@ -311,9 +327,6 @@ class Neve(Looking):
 
     # Jobs
 
-    def job(self, job_id: str) -> Job | None:
-        return self._services.store.job(job_id)
-
     def history(self, table: Table | None = None, limit: int = 100) -> list[Job]:
         """What was done, newest first."""
         return self._services.store.jobs(self.table(table) if table else None, limit)
@@ -343,18 +356,14 @@ class Neve(Looking):
             if not (running and job.state.is_final)
         ][:limit]
 
-    def cancel(self, job_id: str) -> Job | None:
-        """A queued job ends at once, a running one at its next boundary; None: no such job."""
-        return self._services.store.cancel(job_id)
-
     @contextmanager
     def events(self, listener: Callable[[JobEvent], None]) -> Iterator[None]:
-        """Tell the listener every event of this process's jobs, for the length of the block."""
-        self._listeners.append(listener)
-        try:
+        """Tell the listener every event of this process's jobs, for the length of the block.
+
+        One that raises is logged once, and stops neither a job nor the other listeners.
+        """
+        with self._listeners.with_listener(listener):
             yield
-        finally:
-            self._listeners.remove(listener)
 
     def stop(self) -> None:
         """Ask the jobs of this process to stop at their next boundary."""
@@ -372,10 +381,6 @@ class Neve(Looking):
     def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
         """Make a table with the small-files problem, cure it, and check that no row changed."""
         return tell_story(self._app, batches, events, partitions)
-
-    def _tell(self, event: JobEvent) -> None:
-        for listener in list(self._listeners):
-            listener(event)
 
 
 def _operation(name: str | Operation) -> Operation:

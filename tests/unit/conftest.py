@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 
 import pytest
@@ -7,13 +9,30 @@ from hypothesis import HealthCheck, settings
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
-    "quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # As many as a change that is merged has to stand.
 settings.register_profile("explore", settings.get_profile("quick"), max_examples=150)
 # The same examples every time, so that a build can be repeated.
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+_numbers = itertools.count()
+
+
+def pytest_collection_finish():
+    """What was imported stays to the end: looking through it for garbage costs seconds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """By number: for a name, pytest looks through the folders of all tests before this one."""
+    folder = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
@@ -112,6 +113,17 @@ class Catalogs:
                     raise opened
                 self._writable[name] = _with_all_snapshots(_impatient(opened))
             return self._writable[name]
+
+    def open_ahead(self) -> None:
+        """Open embedded catalogs for commits, meanwhile: what that imports takes over a second."""
+        threading.Thread(target=self._open_embedded, name="neve-catalogs", daemon=True).start()
+
+    def _open_embedded(self) -> None:
+        for name, properties in self._properties.items():
+            if is_embedded(pyiceberg_properties(properties)):
+                # Whoever commits is told.
+                with suppress(NeveError):
+                    self.writable(name)
 
     def _load_catalog(self, name: str) -> Catalog:
         with catalog_errors(name):

@@ -15,10 +15,10 @@ from neve.catalog.manifests import (
     CONTENT_EQUALITY_DELETES,
     STATUS_ADDED,
     STATUS_DELETED,
-    ProjectedAvroFile,
     read_manifests,
     single_path,
 )
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import DeleteKind
 from neve.model.rewrite import DeleteDetails
 

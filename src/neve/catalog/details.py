@@ -27,12 +27,12 @@ from neve.catalog.manifests import (
     BOUNDS,
     COUNTS,
     STATUS_DELETED,
-    ProjectedAvroFile,
     map_field,
     read_manifests,
 )
 from neve.catalog.row_ids import RowIds, read_first_row_ids
 from neve.catalog.survey import partition_specs
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import PartitionKey, SpecFacts
 from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn, TableLayout
 from neve.planning.partition_values import to_json_value

@@ -7,7 +7,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import LongType, NestedField, StringType
 
-from neve.catalog.manifests import ProjectedAvroFile
+from neve.catalog.whole_avro import ProjectedAvroFile
 
 FIRST_FORMAT_WITH_LINEAGE = 3
 _LIST_SCHEMA = Schema(

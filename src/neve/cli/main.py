@@ -18,11 +18,13 @@ from neve.cli import (
     demo,
     doctor,
     expire,
+    job,
     jobs,
     look,
     maintain,
     orphans,
     policy,
+    serve,
     snapshots,
     upkeep,
 )
@@ -107,6 +109,8 @@ app.command("tables")(look.tables)
 app.command("health")(look.health)
 app.command("history")(look.history)
 app.command("jobs")(jobs.jobs)
+app.command("job")(job.job)
+app.command("cancel")(job.cancel)
 app.command("plan")(change.plan)
 app.command("apply")(change.apply)
 app.command("compact")(change.compact)
@@ -120,6 +124,7 @@ app.command("deletes")(upkeep.deletes)
 app.command("stats")(upkeep.stats)
 app.command("maintain")(maintain.maintain)
 app.add_typer(policy.policy_app, name="policy")
+app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

@@ -10,6 +10,9 @@ NeveError
 │   ├── TableNotFound
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
 ├── StoreError                 the state database cannot be read or written
+├── NotificationError          a notice did not reach its channel; no job fails for it
+├── ServerError                a Neve server did not answer as it should
+│   └── ServerRefused          it refused a request; `status` and `kind` tell programs why
 ├── JobRefused                 the job may not run now
 │   ├── PlanStale              the table moved on since the plan was made
 │   ├── TableBusy              another job holds the table
@@ -85,6 +88,25 @@ class TableUnreadable(CatalogError):
 
 class StoreError(NeveError):
     """The state database cannot be used."""
+
+
+class NotificationError(NeveError):
+    """The notice could not be delivered."""
+
+
+class ServerError(NeveError):
+    """The Neve server did not answer as it should."""
+
+
+class ServerRefused(ServerError):
+    """The Neve server refused the request."""
+
+    def __init__(
+        self, message: str, *, status: int, kind: str, next_step: str | None = None
+    ) -> None:
+        self.status = status
+        self.kind = kind
+        super().__init__(message, next_step=next_step)
 
 
 class JobRefused(NeveError):

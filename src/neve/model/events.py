@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from neve.model.job import JobState
+from neve.model.job import JobState, Progress
 from neve.model.table import TableRef
 
 
@@ -27,3 +28,19 @@ class JobEvent:
     snapshot_id: int | None = None
     #: Since the job began.
     seconds: float = 0.0
+    #: What was done so far, where that is counted.
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event as the store keeps it, for whoever follows the job, from whatever process."""
+
+    #: Grows with every event of every job: whoever knows one can ask for those after it.
+    number: int
+    job_id: str
+    #: On the store's clock.
+    at: datetime
+    phase: JobState
+    message: str = ""
+    progress: Progress | None = None

@@ -70,6 +70,8 @@ class JobRequest:
     not_before: datetime | None = None
     #: A job that fails this many times is dead.
     max_attempts: int = 3
+    #: How long it should take, by the plan that was made when it was asked for.
+    estimated_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if abs(self.priority) > MAX_PRIORITY:
@@ -77,6 +79,14 @@ class JobRequest:
                 f"The priority {self.priority} is out of range.",
                 next_step=f"Give a number from -{MAX_PRIORITY} to {MAX_PRIORITY}.",
             )
+        try:
+            "".join((str(self.table), self.operation, self.requested_by, self.tenant)).encode()
+            (self.idempotency_key or "").encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"A job cannot be asked for with {error.object!r}: halves of characters cannot be "
+                "stored."
+            ) from error
         if self.max_attempts < 1:
             raise InputError("A job needs at least one attempt.")
         if self.not_before is not None and self.not_before.utcoffset() is None:
@@ -89,6 +99,22 @@ class JobRequest:
     def is_for_trino(self) -> bool:
         """Whether Trino runs it, by a procedure of its own."""
         return self.arguments.get(ENGINE) == TRINO
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is, by its tasks' own accounting; 0 in all where nobody knows."""
+
+    partitions_completed: int = 0
+    partitions_total: int = 0
+    files_processed: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    #: Bytes that are to be read.
+    bytes_total: int = 0
+    #: Tasks of the engine in this phase.
+    tasks_done: int = 0
+    tasks_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +156,12 @@ class Job:
     max_attempts: int = 3
     #: All attempts failed: it waits for somebody to look at it.
     is_dead: bool = False
+    #: Of the job among all: it grows with every one that is asked for.
+    position: int = 0
+    #: When its last attempt began.
+    started_at: datetime | None = None
+    progress: Progress | None = None
+    estimated_seconds: float | None = None
 
     @property
     def request(self) -> JobRequest:
@@ -142,7 +174,35 @@ class Job:
             self.trigger,
             self.priority,
             tenant=self.tenant,
+            max_attempts=self.max_attempts,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs are wanted; what is not said does not matter."""
+
+    states: frozenset[JobState] = frozenset()
+    operation: str | None = None
+    tenant: str | None = None
+
+    def takes(self, job: Job) -> bool:
+        return (
+            (not self.states or job.state in self.states)
+            and self.operation in (None, job.operation)
+            and self.tenant in (None, job.tenant)
+        )
+
+
+ALL_JOBS = JobFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs, newest first, and where the next page begins; None after the last one."""
+
+    jobs: tuple[Job, ...]
+    before: int | None
 
 
 def retry_delay_seconds(attempts: int) -> float:
@@ -164,10 +224,21 @@ class SetAsideTable:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
-    """When a table's turn came last."""
+    """When a table's turn came last, and whether its turns are left out."""
 
     table: TableRef
-    last_run: datetime
+    #: None where it never did.
+    last_run: datetime | None = None
+    is_paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a table, and when its turn came last as whoever takes this one has seen it."""
+
+    table: TableRef
+    last_run: datetime | None
+    slot: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class PolicyRule:
     values: Mapping[str, Value] = field(default_factory=dict)
     #: Operations that it names, even with nothing to set.
     operations: frozenset[Operation] = frozenset()
+    #: Where single values stand in the file, by key; the others stand in the policy itself.
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,21 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Triggers:
+    """What lets a table's turn come without waiting for its schedule; None: it does not."""
+
+    #: Commits of others since the last turn.
+    commits: int | None = None
+    #: Small files among all data files.
+    small_file_ratio: float | None = None
+    delete_files: int | None = None
+
+    @property
+    def is_any(self) -> bool:
+        return self != Triggers()
+
+
+@dataclass(frozen=True, slots=True)
 class Guards:
     """Limits that stop an operation rather than let it do harm."""
 
@@ -148,6 +165,15 @@ class Guards:
     hot_partition_seconds: int = 0
     #: No file that is younger is removed as an orphan: a writer may be about to commit it.
     min_age_seconds: int = MIN_AGE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Which channels hear of the table, by their names in the configuration."""
+
+    failures: tuple[str, ...] = ()
+    recoveries: tuple[str, ...] = ()
+    digest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +191,14 @@ class EffectivePolicy:
     compute_table_stats: ComputeTableStatsArguments
     expire_snapshots: ExpiryRules
     remove_orphan_files: OrphanRules
-    #: Cron text in the window's time zone; None means whenever it is asked for.
+    #: Cron text in the window's time zone, or an interval; None means whenever it is asked for.
     schedule: str | None
     window: Window | None
     timezone: str
     budget: Budget
     guards: Guards
+    notify: Notify
+    triggers: Triggers
     #: Every value with the layer that set it, in the order of the keys.
     settings: tuple[Setting, ...]
     matches: tuple[PolicyMatch, ...]

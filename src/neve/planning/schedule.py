@@ -1,4 +1,4 @@
-"""When a table's turn comes: cron schedules and windows, by the clock of a time zone.
+"""When a table's turn comes: cron schedules, intervals and windows, by the clock of a time zone.
 
 A schedule that fires outside of the window stays due until the window opens. Where clocks are
 changed, a time that does not exist counts as the first moment after the gap, and one that exists
@@ -7,9 +7,13 @@ twice as its first occurrence.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
+from neve.model.durations import parse_duration
 from neve.model.errors import InputError
+from neve.model.facts import EPOCH
 from neve.model.policies import EffectivePolicy, Timing, Window
 
 MINUTE = timedelta(minutes=1)
@@ -17,18 +21,47 @@ MINUTE = timedelta(minutes=1)
 DAYS_TO_LOOK = 15
 
 
+#: An interval since the last turn, as `rate(6 hours)`.
+RATE = re.compile(r"rate\((?P<duration>[^()]+)\)")
+SHORTEST_RATE_SECONDS = 60
+#: A turn that never came has this slot, whoever looks at it.
+FIRST_SLOT = EPOCH
+
+
 def check_cron(schedule: str) -> None:
-    """Raise InputError where the text is not a schedule of five fields that ever comes."""
+    """Raise InputError where the text is no interval and no five fields of cron that ever come."""
+    if (seconds := interval_seconds(schedule)) is not None:
+        if seconds < SHORTEST_RATE_SECONDS:
+            raise InputError(
+                f"{schedule!r} comes too often.", next_step="Wait for a minute at least."
+            )
+        return
     if len(schedule.split()) != 5:
         raise InputError(
             f"{schedule!r} is not a schedule: cron has five fields.",
-            next_step="Write minute, hour, day, month and weekday, for example 0 3 * * *.",
+            next_step="Write minute, hour, day, month and weekday, for example 0 3 * * *, "
+            "or rate(6 hours).",
         )
     next_fire(schedule, "UTC", datetime(2000, 1, 1, tzinfo=UTC))
 
 
+@lru_cache(maxsize=4096)
+def interval_seconds(schedule: str) -> int | None:
+    """The seconds between two turns; None where the schedule is cron's."""
+    found = RATE.fullmatch(schedule)
+    return parse_duration(found["duration"]) if found else None
+
+
 def next_fire(schedule: str, timezone: str, after: datetime) -> datetime:
     """The first moment after the given one at which the schedule fires."""
+    if (seconds := interval_seconds(schedule)) is not None:
+        return after + timedelta(seconds=seconds)
+    # Cron knows whole minutes, and tables whose turn came together come together again.
+    return _next_of_cron(schedule, timezone, after.astimezone(UTC).replace(second=0, microsecond=0))
+
+
+@lru_cache(maxsize=65_536)
+def _next_of_cron(schedule: str, timezone: str, after: datetime) -> datetime:
     # Most commands need neither.
     from zoneinfo import ZoneInfo
 
@@ -60,9 +93,18 @@ def is_due(
     schedule: str | None, last_run: datetime | None, now: datetime, timezone: str = "UTC"
 ) -> bool:
     """Whether the schedule has fired since the last run; what never ran is due at once."""
+    slot = next_slot(schedule, timezone, last_run)
+    return slot is not None and slot <= now
+
+
+def next_slot(schedule: str | None, timezone: str, last_run: datetime | None) -> datetime | None:
+    """The turn that comes next, or that was missed first; None without a schedule.
+
+    However many were missed since: whoever looks, and whenever, finds the same one.
+    """
     if schedule is None:
-        return False
-    return last_run is None or next_fire(schedule, timezone, last_run) <= now
+        return None
+    return FIRST_SLOT if last_run is None else next_fire(schedule, timezone, last_run)
 
 
 def in_window(window: Window | None, now: datetime) -> bool:
@@ -115,6 +157,6 @@ def next_run(
     if schedule is None:
         return None
     comes = now
-    if not is_due(schedule, last_run, now, timezone):
-        comes = next_fire(schedule, timezone, now)
+    if last_run is not None:
+        comes = max(now, next_fire(schedule, timezone, last_run))
     return next_opening(window, comes).astimezone(UTC)

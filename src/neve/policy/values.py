@@ -164,7 +164,7 @@ def timezone(raw: object) -> str:
 
 
 def cron(raw: object) -> str:
-    """Cron text of five fields, as it is."""
+    """Cron text of five fields, or an interval, as it is."""
     from neve.planning.schedule import check_cron
 
     schedule = " ".join(text(raw).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
@@ -43,17 +43,28 @@ class StopSignal:
                 self._running -= 1
 
 
+#: How often the heartbeat looks whether all jobs of this process are to stop.
+LOOK_SECONDS = 0.5
+
+
 class HeldLease:
     """A lease that a thread keeps renewing, until it is lost or given back."""
 
     def __init__(
-        self, store: JobStore, lease: Lease, seconds: float, signal: StopSignal | None = None
+        self,
+        store: JobStore,
+        lease: Lease,
+        seconds: float,
+        signal: StopSignal | None = None,
+        on_stop: Callable[[], None] | None = None,
     ) -> None:
         self.lease = lease
         self.state = JobState.PLANNING
         self._store = store
         self._seconds = seconds
         self._signal = signal or StopSignal()
+        #: Ends what the job waits for, once it is to stop; its work is told at the next boundary.
+        self._on_stop = on_stop
         self._stop = threading.Event()
         self._lost: LeaseLost | None = None
         self._thread = threading.Thread(target=self._keep, name="neve-lease", daemon=True)
@@ -72,6 +83,11 @@ class HeldLease:
                 self._lost = error
         if self._lost is not None:
             raise self._lost
+
+    @property
+    def is_handed_back(self) -> bool:
+        """Whether the job is to stop for this process's sake, and not for its own."""
+        return self._signal.is_asked and not self.lease.cancel_requested
 
     def check(self) -> None:
         """Raise where the lease is gone, or where the job is to stop: a boundary of its work."""
@@ -101,23 +117,36 @@ class HeldLease:
         self._thread.join()
 
     def _keep(self) -> None:
-        while not self._stop.wait(self._seconds / 3):
-            try:
-                self._store.renew(self.lease, self._seconds)
-            except LeaseLost as error:
-                self._lost = error
-                return
-            except StoreError:
-                # The store may come back before the lease is over; `check` decides.
-                continue
+        waited, is_stopping = 0.0, False
+        pause = min(LOOK_SECONDS, self._seconds / 3)
+        while not self._stop.wait(pause):
+            waited += pause
+            if waited >= self._seconds / 3:
+                waited = 0.0
+                try:
+                    beat = self._store.renew(self.lease, self._seconds)
+                    is_stopping = is_stopping or beat.cancel_requested
+                except LeaseLost as error:
+                    self._lost = error
+                    return
+                except StoreError:
+                    # The store may come back before the lease is over; `check` decides.
+                    continue
+            if (is_stopping or self._signal.is_asked) and self._on_stop is not None:
+                on_stop, self._on_stop = self._on_stop, None
+                on_stop()
 
 
 @contextmanager
 def hold(
-    store: JobStore, lease: Lease, seconds: float, signal: StopSignal | None = None
+    store: JobStore,
+    lease: Lease,
+    seconds: float,
+    signal: StopSignal | None = None,
+    on_stop: Callable[[], None] | None = None,
 ) -> Iterator[HeldLease]:
     """Keep a lease for the length of the block."""
-    held = HeldLease(store, lease, seconds, signal)
+    held = HeldLease(store, lease, seconds, signal, on_stop)
     held.start()
     try:
         with (signal or StopSignal()).running():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.policies import EffectivePolicy, PolicyBook
+from neve.model.table import TableRef
 from neve.policy.effective import DEFAULT
 from neve.policy.resolve import resolve
 
@@ -41,3 +42,7 @@ class Policies:
         unsaid = [key for key in keys if policy.setting(key).source == DEFAULT]
         enabled: dict[str, object] = dict.fromkeys(unsaid, True)
         return resolve(self.book, facts.table, facts.properties, {**said, **enabled})
+
+    def by_name(self, table: TableRef) -> EffectivePolicy:
+        """What the configuration says of a table whose properties nobody can tell."""
+        return resolve(self.book, table, {})

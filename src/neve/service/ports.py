@@ -19,6 +19,7 @@ from neve.model.integrity import (
     TableIntegrity,
 )
 from neve.model.metadata_change import MetadataChange
+from neve.model.notices import Notice
 from neve.model.operation import Operation
 from neve.model.orphans import (
     ListedFile,
@@ -56,6 +57,14 @@ class Reporter(Protocol):
 
     def progress(self, done: int, total: int) -> None:
         """Say how much of it is done."""
+        ...
+
+
+class Notifier(Protocol):
+    """Brings notices to people."""
+
+    def send(self, channel: str, notice: Notice) -> None:
+        """Deliver it to the channel of that name, or raise NotificationError."""
         ...
 
 
@@ -142,6 +151,10 @@ class Engine(Protocol):
 
     def job(self, job_id: str) -> AbstractContextManager[None]:
         """What this thread asks for in the block is done for the job."""
+        ...
+
+    def cancel(self, job_id: str) -> None:
+        """End the tasks of the job, from any thread. What commits or reads back goes on."""
         ...
 
     def warm_up(self) -> bool:

@@ -20,7 +20,9 @@ from neve.model.job import Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
+from neve.service.again import can_be_repeated, delay_after_loss, is_listed
 from neve.service.lease import HeldLease
+from neve.service.notices import notify_job
 from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.verify import snapshots_of, verify_commits
@@ -64,8 +66,18 @@ def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, 
         except NeveError as error:
             left.append((job, error))
         else:
-            services.store.settle(job, state, reason)
+            _settle(services, job, facts, state, reason)
     return left
+
+
+def _settle(services: Services, job: Job, facts: TableFacts, state: JobState, reason: str) -> None:
+    """Give the job its end; one of the queue that left nothing in its table is taken up again."""
+    is_repeated = job.max_attempts > 1 and can_be_repeated(job.request)
+    if state is JobState.FAILED and is_repeated and not is_listed(job.job_id, facts):
+        services.store.requeue(job, f"Its worker ended early. {reason}", delay_after_loss(job))
+    else:
+        services.store.settle(job, state, reason)
+    notify_job(services, job.job_id)
 
 
 def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, NeveError]]:
@@ -79,6 +91,7 @@ def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, N
         for job in jobs:
             reason = f"There is no table {table} any more: it was dropped or renamed."
             services.store.settle(job, JobState.FAILED, reason)
+            notify_job(services, job.job_id)
         return []
     except StoreError:
         raise
@@ -92,6 +105,7 @@ def settle_untraceable(services: Services, jobs: Sequence[Job]) -> list[Job]:
     for job in jobs:
         if job.request.is_for_trino:
             services.store.settle(job, JobState.FAILED, ENDED_IN_TRINO)
+            notify_job(services, job.job_id)
     return [job for job in jobs if not job.request.is_for_trino]
 
 

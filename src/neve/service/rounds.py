@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
@@ -22,7 +22,7 @@ from neve.model.facts import (
     TableFacts,
 )
 from neve.model.groups import FileGroup, PlannedFile
-from neve.model.job import JobState
+from neve.model.job import JobState, Progress
 from neve.model.outcome import EngineUse
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
@@ -31,6 +31,7 @@ from neve.planning.cadence import fits_before_next, seconds_to_wait, usual_gap
 from neve.planning.engines import row_of
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
+from neve.planning.proof import Change
 from neve.service.lease import HeldLease
 from neve.service.services import Services
 from neve.service.staged import run_staged
@@ -77,6 +78,9 @@ class Run:
     #: What each part took, by engine.
     uses: list[EngineUse] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
+    #: Groups that were committed, and the bytes that were written for them.
+    committed: list[FileGroup] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
 
     @property
     def conflicts(self) -> int:
@@ -150,6 +154,7 @@ def _run_plan(
         except ExecutionError as error:
             return StepFailure(number, error), taken
         taken += result.conflicting
+        _account(run, part, result)
         if result.conflict:
             run.refusals.append(result.conflict)
         if result.fell:
@@ -165,6 +170,48 @@ def _run_plan(
             )
             parts.appendleft(step_for_spark(base, part, groups))
     return None, taken
+
+
+def account_for(run: Run, changes: Sequence[Change]) -> None:
+    """Tell what the table shows to be done, which is more exact than what engines told."""
+    removed = [file.size_bytes for change in changes for file in change.removed]
+    written = sum(file.size_bytes for change in changes for file in change.added)
+    run.services.progress(
+        replace(
+            _progress(run),
+            files_processed=len(removed),
+            bytes_read=sum(removed),
+            bytes_written=written,
+        )
+    )
+
+
+def _account(run: Run, part: RewriteDataFiles, result: StepResult) -> None:
+    left = {id(group) for group in (*result.conflicting, *(group for group, _ in result.refused))}
+    run.committed.extend(group for group in part.groups if id(group) not in left)
+    run.written.append(sum(use.bytes for use in result.uses))
+    run.services.progress(_progress(run))
+
+
+def _progress(run: Run) -> Progress:
+    """How far the run is; a partition is through when nothing of it is left."""
+    waiting = _bytes_by_partition(run.plan.groups)
+    waiting.subtract(_bytes_by_partition(run.committed))
+    return Progress(
+        partitions_completed=sum(size <= 0 for size in waiting.values()),
+        partitions_total=len(waiting),
+        files_processed=sum(len(group.files) for group in run.committed),
+        bytes_read=sum(group.input_bytes for group in run.committed),
+        bytes_written=sum(run.written),
+        bytes_total=sum(group.input_bytes for group in run.plan.groups),
+    )
+
+
+def _bytes_by_partition(groups: Iterable[FileGroup]) -> Counter[object]:
+    sizes = Counter[object]()
+    for group in groups:
+        sizes[(group.spec_id, group.partition)] += group.input_bytes
+    return sizes
 
 
 def _parts(step: RewriteDataFiles, round_number: int) -> Iterator[RewriteDataFiles]:

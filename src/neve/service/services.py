@@ -9,6 +9,8 @@ from typing import Self
 
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
+from neve.model.job import Progress
+from neve.model.notices import DigestTime
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
@@ -19,6 +21,7 @@ from neve.service.ports import (
     Engine,
     MaintenanceLog,
     MetadataWriter,
+    Notifier,
     Procedures,
     Reporter,
     Surveyor,
@@ -43,9 +46,17 @@ class Services:
     sleep: Callable[[float], None] = time.sleep
     #: Where events of jobs go; nowhere by default.
     events: Callable[[JobEvent], None] = lambda event: None
+    #: Where work says how far it is; nowhere outside of a job.
+    progress: Callable[[Progress], None] = lambda progress: None
     stop: StopSignal = field(default_factory=StopSignal)
     #: Runs the jobs that are for Trino, where it is configured.
     make_procedures: Callable[[], Procedures] | None = None
+
+    #: Who tells people how jobs end; nobody by default.
+    notifier: Notifier | None = None
+    digest_time: DigestTime = field(default_factory=DigestTime)
+    #: Where troubles go that must not fail a job; nowhere by default.
+    warn: Callable[[str], None] = lambda message: None
 
     @property
     def engine(self) -> Engine:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
+from neve.model.figures import StoreTotals
+from neve.model.job import (
+    ALL_JOBS,
+    Job,
+    JobFilter,
+    JobRequest,
+    JobState,
+    Lease,
+    Progress,
+    ScheduleState,
+    SetAsideTable,
+    Turn,
+)
+from neve.model.kept_plan import KeptPlan
 from neve.model.orphans import (
     FileTotals,
     Orphan,
@@ -78,6 +92,24 @@ class Consumers(Protocol):
         ...
 
 
+class KeptPlans(Protocol):
+    """The newest plans. A plan never changes, only who agreed to it."""
+
+    def keep(self, plan_id: str, table: TableRef, document: str, requested_by: str) -> KeptPlan:
+        """Keep a plan; a second one of the same id is the first one. The oldest are forgotten."""
+        ...
+
+    def plan(self, plan_id: str) -> KeptPlan | None: ...
+
+    def newest(self, limit: int = 100) -> list[KeptPlan]:
+        """Plans, newest first, without their documents."""
+        ...
+
+    def approve(self, plan_id: str, by: str) -> KeptPlan | None:
+        """Remember who agreed, where nobody did before; None where there is no such plan."""
+        ...
+
+
 class JobQueue(Protocol):
     """Jobs by the order in which they were asked for. Every time in it is the store's own."""
 
@@ -85,15 +117,34 @@ class JobQueue(Protocol):
         """Queue a job; a second one with the same id or idempotency key is the first one."""
         ...
 
+    def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
+        """The same for many, by their ids; each on its own where the store cannot do better."""
+        ...
+
     def cancel(self, job_id: str) -> Job | None:
         """A queued job ends at once, a running one at its next boundary; None: no such job."""
         ...
 
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        """Jobs, newest first."""
+    def jobs(
+        self,
+        table: TableRef | None = None,
+        limit: int = 100,
+        *,
+        chosen: JobFilter = ALL_JOBS,
+        before: int | None = None,
+    ) -> list[Job]:
+        """Jobs, newest first; with `before`, those that were asked for before that position."""
+        ...
+
+    def active_tables(self, tables: Collection[TableRef]) -> set[TableRef]:
+        """Of the tables, those with a job that waits or has no end."""
         ...
 
     def job(self, job_id: str) -> Job | None: ...
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        ...
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         """Jobs of the table, or of all, that began, have no end, and are not running now."""
@@ -113,6 +164,10 @@ class JobQueue(Protocol):
 
     def dead_jobs(self, limit: int = 100) -> list[Job]:
         """Jobs that failed as often as they may, the last one first; each says why."""
+        ...
+
+    def dismiss(self, job_id: str) -> bool:
+        """Take a dead job off that list; it stays failed. False where it was not on it."""
         ...
 
 
@@ -189,10 +244,6 @@ class Outcomes(Protocol):
         """End the job with its outcome, or raise LeaseLost where another job came since."""
         ...
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember outcomes that came without a claim on their table."""
-        ...
-
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         """Outcomes of finished jobs, newest first."""
         ...
@@ -214,6 +265,23 @@ class UncommittedFiles(Protocol):
         ...
 
 
+class Events(Protocol):
+    """What jobs said on their way; every change of a state is one, whoever makes it.
+
+    Only so many are kept, of all jobs together; the oldest are forgotten.
+    """
+
+    def append_event(
+        self, job_id: str, phase: JobState, message: str = "", progress: Progress | None = None
+    ) -> int:
+        """Remember what a job says; returns its number. Progress is told with the job, too."""
+        ...
+
+    def events_after(self, job_id: str, number: int = 0, limit: int = 100) -> list[RecordedEvent]:
+        """Events of the job with higher numbers, in order."""
+        ...
+
+
 class Schedules(Protocol):
     """When the turn of a table came last."""
 
@@ -222,16 +290,61 @@ class Schedules(Protocol):
         ...
 
     def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        """When the table's turn came last; None where it never did."""
+        """When the table's turn came last; None where nothing is known of it."""
+        ...
+
+    def schedule_states(self) -> list[ScheduleState]:
+        """The same of all tables of which something is known."""
+        ...
+
+    def record_turns(self, turns: Sequence[Turn]) -> set[TableRef]:
+        """Remember turns as had, each if none came since it was seen; returns whose were."""
+        ...
+
+    def pause(self, table: TableRef) -> None:
+        """Leave the table's turns out."""
+        ...
+
+    def resume(self, table: TableRef) -> bool:
+        """Let its turns come again; False where they were not left out."""
         ...
 
 
-class JobStore(JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Protocol):
+class Marks(Protocol):
+    """Short texts by name, changed only by who knows what stands there."""
+
+    def get(self, name: str) -> str:
+        """What stands there; nothing where nobody wrote."""
+        ...
+
+    def set(self, name: str, value: str, *, expected: str) -> bool:
+        """Write it, if what is expected stands there; False where it does not."""
+        ...
+
+
+class JobStore(
+    JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
+):
     """One store for all of it."""
 
     @property
     def quarantine(self) -> Quarantine:
         """The list of orphans that are waiting to be deleted."""
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """What several processes agree on by it."""
+        ...
+
+    @property
+    def plans(self) -> KeptPlans:
+        """Plans that wait for somebody to apply them."""
+        ...
+
+    @property
+    def totals(self) -> StoreTotals:
+        """What was counted since the state was made, and how many jobs wait."""
         ...
 
     @property

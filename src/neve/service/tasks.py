@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from neve.model.errors import ExecutionError, JobRefused, ProofFailed
+from neve.model.errors import ExecutionError, JobCancelled, JobRefused, ProofFailed
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, DataFileFacts, DeleteFileFacts
 from neve.model.groups import FileGroup
 from neve.model.outcome import EngineUse
@@ -52,7 +52,7 @@ def run_in_tasks(run: StepRun) -> StepResult:
         results = run.services.engine.run_tasks(
             run.table, tasks, requirements(run, inputs), run.services.reporter
         )
-    except ExecutionError:
+    except (ExecutionError, JobCancelled):
         # Nobody reported what was written, and any attempt may have been.
         run.remember_leftovers([n for task in tasks for names in task.outputs for n in names])
         raise

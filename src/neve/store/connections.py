@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+Identity = tuple[int, int, int]
+
 
 class Connections:
     """Opening one reads the whole schema, and closing the last one folds the log into the file."""
@@ -19,20 +21,23 @@ class Connections:
         self._connect = connect
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
-        self._of: tuple[int, int, int] | None = None
+        self._of: Identity | None = None
         weakref.finalize(self, _close, self._idle)
 
     def is_current(self) -> bool:
         """Whether the file is the one that was used so far, by this process."""
-        return self._of is not None and self._of == self._identity()
+        return self._of is not None and self._of == self.identity()
 
-    def forget(self) -> None:
-        """Begin again: the file was made or replaced, or this process is a copy of another."""
+    def forget(self, of: Identity | None = None) -> None:
+        """Begin again: the file was made or replaced, or this process is a copy of another.
+
+        Where it was looked at before, `of` is what it was then.
+        """
         with self._lock:
             if self._of is None or self._of[0] == os.getpid():
                 _close(self._idle)
             self._idle.clear()
-            self._of = self._identity()
+            self._of = of or self.identity()
 
     @contextmanager
     def one(self) -> Iterator[sqlite3.Connection]:
@@ -52,7 +57,8 @@ class Connections:
                 return
         db.close()
 
-    def _identity(self) -> tuple[int, int, int] | None:
+    def identity(self) -> Identity | None:
+        """This process and the file, as long as it is not replaced."""
         try:
             found = self._path.stat()
         except OSError:

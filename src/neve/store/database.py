@@ -16,6 +16,8 @@ BUSY_TIMEOUT_SECONDS = 10.0
 #: The store's own clock, in seconds since the epoch.
 NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
+KNOWN = "SELECT 1 FROM sqlite_master WHERE name = ?"
+
 
 class Database:
     """Several processes on one machine may share the file."""
@@ -30,12 +32,19 @@ class Database:
         Reading must work on a store that this process may not write.
         """
         with self._errors():
-            if not self._path.exists():
+            if self._connections.is_current():
+                with self._connections.one() as db:
+                    self._refuse_newer(db)
+                    return db.execute(query, parameters).fetchall()
+            seen = self._connections.identity()
+            if seen is None:
                 return []
             with closing(_connect(self._path)) as db:
                 self._refuse_newer(db)
-                known = "SELECT 1 FROM sqlite_master WHERE name = ?"
-                if not db.execute(known, (table,)).fetchone():
+                if version_of(db) == NEWEST:
+                    # All that is asked for is there: from now on, connections are kept.
+                    self._connections.forget(seen)
+                elif not db.execute(KNOWN, (table,)).fetchone():
                     return []
                 return db.execute(query, parameters).fetchall()
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from neve.documents import to_text
+from neve.model.figures import counted
 from neve.model.job import (
+    ALL_JOBS,
     Job,
+    JobFilter,
     JobRequest,
     JobState,
     Lease,
-    ScheduleState,
     SetAsideTable,
     Trigger,
 )
@@ -20,8 +24,12 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
-from neve.store.database import Database
+from neve.store.events import EventRows, progress_of
+from neve.store.marks import SqliteMarks
+from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
+from neve.store.schedules import ScheduleRows
+from neve.store.totals import TotalRows, add_totals
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -34,19 +42,25 @@ from neve.store.values import (
 )
 
 
-class SqliteStore(Database):
-    """Jobs, leases, outcomes, schedules and uncommitted files."""
+class SqliteStore(EventRows, ScheduleRows, TotalRows):
+    """Jobs, leases, outcomes and uncommitted files; events and schedules by inheritance."""
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         """Queue a job; a second one with the same id or idempotency key is the first one."""
         with self._write() as db:
             return _job(_submit(db, job_id, request))
 
+    def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
+        """The same for many, all or none."""
+        with self._write() as db:
+            return [_job(_submit(db, job_id, request)) for job_id, request in requests.items()]
+
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         """Submit a job and begin it at once; nothing is left of it where the table is busy."""
         with self._write() as db:
             _refuse_if_held(db, request.table)
-            row = _submit(db, job_id, request)
+            # Whoever begins it is waiting for it, and asks again.
+            row = _submit(db, job_id, replace(request, max_attempts=1))
             if row["job_id"] != job_id:
                 raise has_begun(row["job_id"])
             return _begin(db, job_id, request.table, seconds)
@@ -58,7 +72,7 @@ class SqliteStore(Database):
     def claim_job(self, job_id: str, seconds: float) -> Lease:
         """Begin a queued job as the only writer of its table, or raise TableBusy."""
         with self._write() as db:
-            row = db.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
+            row = db.execute(sql.JOB, (job_id,)).fetchone()
             if row is None:
                 raise no_job(job_id)
             table = table_of(row["table_name"])
@@ -95,7 +109,8 @@ class SqliteStore(Database):
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         state = outcome.status.job_state
-        self._end(sql.FINISH, lease, state, (state, outcome.reason, to_text(outcome)))
+        values = (state, outcome.reason, to_text(outcome))
+        self._end(sql.FINISH, lease, state, values, counted(outcome))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
@@ -136,6 +151,11 @@ class SqliteStore(Database):
         """Jobs that failed as often as they may, the last one first."""
         return self._select(sql.DEAD, (limit,))
 
+    def dismiss(self, job_id: str) -> bool:
+        """Take a dead job off that list; it stays failed."""
+        with self._write() as db:
+            return db.execute(sql.DISMISS, (job_id,)).rowcount > 0
+
     def failures_in_a_row(self, table: TableRef) -> int:
         rows = self._rows("troubled_tables", sql.FAILURES, (str(table),))
         return int(rows[0]["failures_in_a_row"]) if rows else 0
@@ -168,23 +188,6 @@ class SqliteStore(Database):
                 db.execute(sql.CANCEL_RUNNING, (job_id,))
         return self.job(job_id)
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        with self._write() as db:
-            db.executemany(
-                sql.RECORD,
-                [
-                    (
-                        o.job_id,
-                        str(o.table),
-                        o.operation,
-                        o.status.job_state,
-                        o.reason,
-                        to_text(o),
-                    )
-                    for o in outcomes
-                ],
-            )
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 
@@ -199,32 +202,56 @@ class SqliteStore(Database):
         rows = self._rows("leftovers", sql.UNCOMMITTED, (str(table),))
         return {row["path"]: row["job_id"] for row in rows}
 
-    def record_run(self, tables: Sequence[TableRef]) -> None:
-        """Remember that the turn of the tables has come now."""
-        with self._write() as db:
-            db.executemany(sql.RECORD_RUN, [(str(table),) for table in tables])
-
-    def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        """When the table's turn came last; None where it never did."""
-        rows = self._rows("schedules", sql.LAST_RUN, (str(table),))
-        return ScheduleState(table, moment(rows[0]["last_run"])) if rows else None
-
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
 
     @property
+    def marks(self) -> SqliteMarks:
+        return SqliteMarks(self._path)
+
+    @property
+    def plans(self) -> SqlitePlans:
+        return SqlitePlans(self._path)
+
+    @property
     def consumers(self) -> ConsumerStore:
         return ConsumerStore(self._path)
 
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        order = "ORDER BY created_at DESC, rowid DESC LIMIT ?"
-        if table is None:
-            return self._select(order, (limit,))
-        return self._select(f"WHERE table_name = ? {order}", (str(table), limit))
+    def jobs(
+        self,
+        table: TableRef | None = None,
+        limit: int = 100,
+        *,
+        chosen: JobFilter = ALL_JOBS,
+        before: int | None = None,
+    ) -> list[Job]:
+        """Jobs, newest first; with `before`, those that were asked for before that position."""
+        wanted: dict[str, object] = {
+            "table_name = ?": None if table is None else str(table),
+            "rowid < ?": before,
+            "operation = ?": chosen.operation,
+            "tenant = ?": chosen.tenant,
+        }
+        said = {clause: value for clause, value in wanted.items() if value is not None}
+        states = f"state IN ({', '.join('?' for _ in chosen.states)})"
+        clauses = " AND ".join([*said, *([states] if chosen.states else [])])
+        where = f"WHERE {clauses} " if clauses else ""
+        values = (*said.values(), *chosen.states, limit)
+        return self._select(f"{where}ORDER BY rowid DESC LIMIT ?", values)
+
+    def active_tables(self, tables: Collection[TableRef]) -> set[TableRef]:
+        """Of the tables, those with a job that waits or has no end."""
+        found = {row["table_name"] for row in self._rows("jobs", sql.ACTIVE, ())}
+        return {table for table in tables if str(table) in found}
 
     def job(self, job_id: str) -> Job | None:
         found = self._select("WHERE job_id = ?", (job_id,))
+        return found[0] if found else None
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        found = self._select("WHERE idempotency_key = ?", (idempotency_key,))
         return found[0] if found else None
 
     def outcomes(self, limit: int = 200) -> list[Outcome]:
@@ -234,12 +261,18 @@ class SqliteStore(Database):
         return [outcome for job in rows if (outcome := outcome_of(job)) is not None]
 
     def _end(
-        self, statement: str, lease: Lease, state: JobState, values: tuple[object, ...]
+        self,
+        statement: str,
+        lease: Lease,
+        state: JobState,
+        values: tuple[object, ...],
+        added: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         with self._write() as db:
             if not db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount:
                 raise lease_lost(lease)
             _count(db, lease.table, state)
+            add_totals(db, added)
 
     def _give_back(
         self, statement: str, lease: Lease, values: tuple[object, ...], *, has_failed: bool
@@ -250,7 +283,7 @@ class SqliteStore(Database):
             db.execute(sql.END_EPOCH, (lease.job_id, lease.epoch))
             if has_failed:
                 _count(db, lease.table, JobState.FAILED)
-            row = db.execute("SELECT * FROM jobs WHERE job_id = ?", (lease.job_id,)).fetchone()
+            row = db.execute(sql.JOB, (lease.job_id,)).fetchone()
         return _job(row)
 
     def _fenced(self, statement: str, lease: Lease, values: tuple[object, ...]) -> None:
@@ -261,9 +294,7 @@ class SqliteStore(Database):
             raise lease_lost(lease)
 
     def _select(self, clauses: str, parameters: tuple[object, ...]) -> list[Job]:
-        return [
-            _job(row) for row in self._rows("jobs", f"SELECT * FROM jobs {clauses}", parameters)
-        ]
+        return [_job(row) for row in self._rows("jobs", f"{sql.JOBS} {clauses}", parameters)]
 
 
 def _row(job_id: str, request: JobRequest) -> tuple[object, ...]:
@@ -279,6 +310,7 @@ def _row(job_id: str, request: JobRequest) -> tuple[object, ...]:
         request.tenant,
         request.not_before.timestamp() if request.not_before else 0.0,
         request.max_attempts,
+        request.estimated_seconds,
     )
 
 
@@ -312,7 +344,7 @@ def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
 
 def _job(row: sqlite3.Row) -> Job:
     # A file of an older version that may not be written has fewer columns.
-    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - a row iterates its values
+    values = dict(row)
     return Job(
         job_id=row["job_id"],
         table=table_of(row["table_name"]),
@@ -333,4 +365,8 @@ def _job(row: sqlite3.Row) -> Job:
         attempts=values.get("attempts", 0),
         max_attempts=values.get("max_attempts", 3),
         is_dead=bool(values.get("is_dead", 0)),
+        position=row["position"],
+        started_at=moment(values["started_at"]) if values.get("started_at") else None,
+        progress=progress_of(values.get("progress")),
+        estimated_seconds=values.get("estimated_seconds"),
     )

@@ -15,10 +15,14 @@ IS_OPEN = "state NOT IN ('succeeded', 'failed', 'cancelled')"
 SUBMIT = (
     "INSERT INTO jobs (job_id, table_name, operation, state, epoch, created_at, updated_at, "
     "arguments, requested_by, requested_through, priority, idempotency_key, tenant, not_before, "
-    f"max_attempts) VALUES (?, ?, ?, 'queued', 0, {NOW}, {NOW}, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "max_attempts, estimated_seconds) "
+    f"VALUES (?, ?, ?, 'queued', 0, {NOW}, {NOW}, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO NOTHING"
 )
-SUBMITTED = "SELECT * FROM jobs WHERE job_id = ? OR idempotency_key = ? ORDER BY job_id = ? LIMIT 1"
+#: Rows of jobs with their place among all.
+JOBS = "SELECT rowid AS position, * FROM jobs"
+JOB = f"{JOBS} WHERE job_id = ?"
+SUBMITTED = f"{JOBS} WHERE job_id = ? OR idempotency_key = ? ORDER BY job_id = ? LIMIT 1"
 HOLDER = f"SELECT job_id FROM claims WHERE table_name = ? AND expires_at > {NOW}"
 CLAIM_TABLE = (
     f"INSERT INTO claims (table_name, job_id, epoch, expires_at) VALUES (?, ?, 1, {NOW} + ?) "
@@ -26,7 +30,8 @@ CLAIM_TABLE = (
     "epoch = claims.epoch + 1, expires_at = excluded.expires_at RETURNING epoch, expires_at"
 )
 BEGIN_JOB = (
-    f"UPDATE jobs SET state = 'planning', epoch = ?, updated_at = {NOW}, attempts = attempts + 1 "
+    f"UPDATE jobs SET state = 'planning', reason = '', epoch = ?, updated_at = {NOW}, "
+    f"started_at = {NOW}, progress = NULL, attempts = attempts + 1 "
     "WHERE job_id = ? AND state = 'queued'"
 )
 #: Tenants with queued jobs, the one that was served longest ago first; a step for each of them.
@@ -87,6 +92,7 @@ HAND_BACK = (
     f"attempts = attempts - 1, reason = ?, updated_at = {NOW} WHERE job_id = ? "
     f"AND state NOT IN ('queued', 'unknown') AND {IS_OPEN} AND {IS_NEWEST}"
 )
+DISMISS = "UPDATE jobs SET is_dead = 0 WHERE job_id = ? AND is_dead = 1"
 DEAD = "WHERE is_dead = 1 ORDER BY updated_at DESC, rowid DESC LIMIT ?"
 COUNT_FAILURE = (
     "INSERT INTO troubled_tables (table_name, failures_in_a_row) VALUES (?, 1) "
@@ -112,10 +118,6 @@ SETTLE = (
 )
 #: A worker that wakes up late finds that its epoch is over.
 END_EPOCH = "UPDATE claims SET epoch = epoch + 1, expires_at = 0 WHERE job_id = ? AND epoch = ?"
-RECORD = (
-    "INSERT OR IGNORE INTO jobs (job_id, table_name, operation, state, epoch, created_at, "
-    f"updated_at, reason, outcome) VALUES (?, ?, ?, ?, 0, {NOW}, {NOW}, ?, ?)"
-)
 CANCEL_QUEUED = (
     f"UPDATE jobs SET state = 'cancelled', reason = ?, cancel_requested = 1, updated_at = {NOW} "
     "WHERE job_id = ? AND state = 'queued'"
@@ -132,6 +134,23 @@ ADD_UNCOMMITTED = (
 UNCOMMITTED = "SELECT path, job_id FROM leftovers WHERE table_name = ? ORDER BY recorded_at, path"
 RECORD_RUN = (
     f"INSERT INTO schedules (table_name, last_run) VALUES (?, {NOW}) "
-    "ON CONFLICT (table_name) DO UPDATE SET last_run = max(last_run, excluded.last_run)"
+    "ON CONFLICT (table_name) DO UPDATE SET "
+    "last_run = max(coalesce(last_run, 0), excluded.last_run)"
 )
-LAST_RUN = "SELECT table_name, last_run FROM schedules WHERE table_name = ?"
+KNOW_SCHEDULE = "INSERT OR IGNORE INTO schedules (table_name) VALUES (?)"
+#: Moments have whole microseconds outside of this file, which few fractions of seconds are.
+RECORD_TURN = (
+    f"UPDATE schedules SET last_run = max({NOW}, ?1) WHERE table_name = ?2 "
+    "AND (last_run IS ?3 OR abs(last_run - ?3) < 0.000002)"
+)
+PAUSE = "UPDATE schedules SET is_paused = 1 WHERE table_name = ?"
+RESUME = "UPDATE schedules SET is_paused = 0 WHERE table_name = ? AND is_paused = 1"
+SCHEDULES = "SELECT * FROM schedules"
+SCHEDULE = f"{SCHEDULES} WHERE table_name = ?"
+APPEND_EVENT = (
+    "INSERT INTO events (job_id, told_at, phase, message, progress) "
+    f"VALUES (?, {NOW}, ?, ?, ?) RETURNING number"
+)
+SET_PROGRESS = "UPDATE jobs SET progress = ? WHERE job_id = ?"
+EVENTS_AFTER = "SELECT * FROM events WHERE job_id = ? AND number > ? ORDER BY number LIMIT ?"
+ACTIVE = f"SELECT DISTINCT table_name FROM jobs WHERE {IS_OPEN}"

@@ -109,6 +109,9 @@ class MemoryLake:
     def job(self, job_id: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def cancel(self, job_id: str) -> None:
+        """It has no tasks that could be ended."""
+
     def warm_up(self) -> bool:
         self.warmed_up += 1
         return self.warmed_up == 1

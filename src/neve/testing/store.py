@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from neve.documents import to_text
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
+from neve.model.figures import counted
+from neve.model.job import (
+    ALL_JOBS,
+    Job,
+    JobFilter,
+    JobRequest,
+    JobState,
+    Lease,
+    Progress,
+    SetAsideTable,
+)
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
 from neve.testing.consumers import MemoryConsumers
+from neve.testing.events import MemoryEvents, MemorySchedules
+from neve.testing.marks import MemoryMarks
+from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
+from neve.testing.totals import MemoryTotals
 
 
-class MemoryStore:
+class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     """Keeps jobs and leases in dictionaries, on the clock that it is given."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
+        MemoryEvents.__init__(self, clock)
+        MemorySchedules.__init__(self, clock)
+        MemoryTotals.__init__(self)
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}
         self._leases: dict[TableRef, Lease] = {}
         self._outcomes: list[Outcome] = []
         self._leftovers: dict[TableRef, dict[str, str]] = {}
-        self._runs: dict[TableRef, datetime] = {}
         self._turns: dict[str, int] = {}
         self._failures: dict[TableRef, int] = {}
         self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
+        self.marks = MemoryMarks()
+        self.plans = MemoryPlans(clock)
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:
@@ -57,12 +74,18 @@ class MemoryStore:
             tenant=request.tenant,
             not_before=request.not_before,
             max_attempts=request.max_attempts,
+            position=len(self._jobs) + 1,
+            estimated_seconds=request.estimated_seconds,
         )
+        self.append_event(job_id, JobState.QUEUED)
         return self._jobs[job_id]
+
+    def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
+        return [self.submit(job_id, request) for job_id, request in requests.items()]
 
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         self._refuse_if_held(request.table)
-        job = self.submit(job_id, request)
+        job = self.submit(job_id, replace(request, max_attempts=1))
         if job.job_id != job_id:
             raise has_begun(job.job_id)
         return self.claim_job(job_id, seconds)
@@ -82,7 +105,13 @@ class MemoryStore:
         lease = Lease(job_id, job.table, epoch, now + timedelta(seconds=seconds))
         self._leases[job.table] = lease
         self._change(job_id, JobState.PLANNING, "")
-        self._jobs[job_id] = replace(self._jobs[job_id], epoch=epoch, attempts=job.attempts + 1)
+        self._jobs[job_id] = replace(
+            self._jobs[job_id],
+            epoch=epoch,
+            attempts=job.attempts + 1,
+            started_at=now,
+            progress=None,
+        )
         return lease
 
     def claim_next(self, seconds: float) -> Lease | None:
@@ -124,6 +153,7 @@ class MemoryStore:
         self.end(lease, outcome.status.job_state, outcome.reason)
         self._jobs[lease.job_id] = replace(self._jobs[lease.job_id], outcome=to_text(outcome))
         self._outcomes.append(outcome)
+        self._add(counted(outcome))
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         self._require_newest(lease)
@@ -167,6 +197,13 @@ class MemoryStore:
         dead = sorted((j for j in self._jobs.values() if j.is_dead), key=lambda j: j.updated_at)
         return dead[::-1][:limit]
 
+    def dismiss(self, job_id: str) -> bool:
+        job = self._jobs.get(job_id)
+        if job is None or not job.is_dead:
+            return False
+        self._jobs[job_id] = replace(job, is_dead=False)
+        return True
+
     def failures_in_a_row(self, table: TableRef) -> int:
         return self._failures.get(table, 0)
 
@@ -195,16 +232,6 @@ class MemoryStore:
             self._change(job_id, JobState.CANCELLED, CANCELLED_BEFORE)
         return self._jobs[job_id]
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        now = self._clock()
-        for outcome in outcomes:
-            if outcome.job_id not in self._jobs:
-                state = outcome.status.job_state
-                job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
-                text = to_text(outcome)
-                self._jobs[outcome.job_id] = replace(job, reason=outcome.reason, outcome=text)
-                self._outcomes.append(outcome)
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]
 
@@ -219,19 +246,39 @@ class MemoryStore:
     def writers_of_uncommitted_files(self, table: TableRef) -> dict[str, str]:
         return dict(self._leftovers.get(table, {}))
 
-    def record_run(self, tables: Sequence[TableRef]) -> None:
-        self._runs.update(dict.fromkeys(tables, self._clock()))
+    def append_event(
+        self, job_id: str, phase: JobState, message: str = "", progress: Progress | None = None
+    ) -> int:
+        if progress is not None and job_id in self._jobs:
+            self._jobs[job_id] = replace(self._jobs[job_id], progress=progress)
+        return super().append_event(job_id, phase, message, progress)
 
-    def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        last_run = self._runs.get(table)
-        return ScheduleState(table, last_run) if last_run else None
-
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        found = [job for job in self._jobs.values() if table is None or job.table == table]
+    def jobs(
+        self,
+        table: TableRef | None = None,
+        limit: int = 100,
+        *,
+        chosen: JobFilter = ALL_JOBS,
+        before: int | None = None,
+    ) -> list[Job]:
+        found = [
+            job
+            for job in list(self._jobs.values())
+            if table in (None, job.table)
+            and chosen.takes(job)
+            and (before is None or job.position < before)
+        ]
         return found[::-1][:limit]
+
+    def active_tables(self, tables: Collection[TableRef]) -> set[TableRef]:
+        active = {job.table for job in list(self._jobs.values()) if not job.state.is_final}
+        return active & set(tables)
 
     def job(self, job_id: str) -> Job | None:
         return self._jobs.get(job_id)
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        return self._jobs.get(self._keys.get(idempotency_key, ""))
 
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         return self._outcomes[::-1][:limit]
@@ -249,6 +296,10 @@ class MemoryStore:
     def _change(self, job_id: str, state: JobState, reason: str) -> None:
         job = self._jobs[job_id]
         self._jobs[job_id] = replace(job, state=state, reason=reason, updated_at=self._clock())
+        if state is not job.state:
+            self.append_event(job_id, state, reason)
+        if not job.state.is_final:
+            self._count_job(job.operation, state)
 
     def _is_held(self, table: TableRef) -> bool:
         held = self._leases.get(table)

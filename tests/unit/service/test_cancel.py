@@ -111,6 +111,8 @@ def test_a_job_tells_its_phases(services, plan):
     assert {event.job_id for event in events} == {outcome.job_id}
     assert list(dict.fromkeys(event.phase for event in events)) == [
         JobState.REWRITING,
+        JobState.COMMITTING,
+        JobState.VERIFYING,
         JobState.SUCCEEDED,
     ]
     assert events[-1].message == outcome.reason

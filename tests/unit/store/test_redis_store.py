@@ -124,6 +124,7 @@ def test_what_is_over_leaves_nothing_in_the_queue(server, store):
     assert left == {
         *("layout", "seq", "turn", "turns", "ends", "lease"),
         *("job", "jobs", "jobs_of", "ended", "outcomes"),
+        *("events", "events_of", "event_numbers", "totals"),
     }
 
 
@@ -165,7 +166,7 @@ def test_choosing_a_job_does_not_look_at_those_that_cannot_begin(server, store):
     fill(4)
     few = cost()
     fill(300)
-    assert cost() == few
+    assert cost() <= few
 
 
 def test_no_script_goes_through_all_keys():

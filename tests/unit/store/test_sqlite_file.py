@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from neve.model.errors import StoreError
 from neve.model.job import JobRequest, JobState
 from neve.model.table import TableRef
 from neve.store import statements as sql
@@ -82,3 +84,30 @@ def test_choosing_a_job_reads_no_more_than_an_index():
     assert any("jobs USING" in step and "jobs_queued (tenant=?)" in step for step in steps)
     assert any("claims USING INDEX claims_by_end" in step for step in steps)
     assert not any(step == "SCAN jobs" for step in steps + [row[3] for row in tenants])
+
+
+def test_a_reader_keeps_its_connections_and_follows_the_file(tmp_path):
+    """Reading needs no writing before it: an API process may never write."""
+    path = tmp_path / "state.db"
+    SqliteStore(path).submit("j1", REQUEST)
+    reader = SqliteStore(path)
+    assert reader.job("j1") is not None
+    assert reader._connections.is_current()
+    assert reader.job("j1") is not None
+
+    for file in tmp_path.glob("state.db*"):
+        file.unlink()
+    assert reader.job("j1") is None
+    SqliteStore(path).submit("j2", REQUEST)
+    assert [job.job_id for job in reader.jobs()] == ["j2"]
+
+
+def test_a_reader_that_keeps_its_connections_refuses_a_newer_file(tmp_path):
+    path = tmp_path / "state.db"
+    SqliteStore(path).submit("j1", REQUEST)
+    reader = SqliteStore(path)
+    assert reader.job("j1") is not None
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="newer Neve"):
+        reader.job("j1")

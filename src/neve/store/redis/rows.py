@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from neve.documents import from_text
 from neve.model.facts import EPOCH
-from neve.model.job import Job, JobRequest, JobState, Trigger
+from neve.model.job import Job, JobRequest, JobState, Progress, Trigger
 from neve.store.values import table_of
 
 MICROSECOND = timedelta(microseconds=1)
@@ -48,6 +49,7 @@ def fields_of(request: JobRequest) -> list[str]:
         "tenant": request.tenant,
         "not_before": not_before,
         "max_attempts": str(request.max_attempts),
+        "estimated_seconds": "" if (told := request.estimated_seconds) is None else repr(told),
     }
     return [part for pair in values.items() for part in pair]
 
@@ -74,4 +76,8 @@ def job_of(flat: Sequence[Any]) -> Job:
         attempts=int(row["attempts"]),
         max_attempts=int(row["max_attempts"]),
         is_dead=row["is_dead"] == "1",
+        position=int(row["seq"]),
+        started_at=moment_of(row["started_at"]) if row.get("started_at") else None,
+        progress=from_text(Progress, row["progress"]) if row.get("progress") else None,
+        estimated_seconds=float(row["estimated_seconds"]) if row.get("estimated_seconds") else None,
     )

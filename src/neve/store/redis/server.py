@@ -65,6 +65,22 @@ class RedisServer:
         self._require_keeping()
         return self._call(script, uuid.uuid4().hex, arguments)
 
+    def change_all(self, script: str, requests: Sequence[Sequence[str]]) -> list[list[Any]]:
+        """The same for many at once, each on its own: the server flushes once for all of them."""
+        self._require_keeping()
+        digest, text = _script(script)
+        sent = [(self._layout_key, str(LAYOUT), uuid.uuid4().hex, *each) for each in requests]
+
+        def call() -> list[Any]:
+            # Those that were applied before an answer was lost are not applied again.
+            self._client.script_load(text)
+            with self._client.pipeline(transaction=False) as pipeline:
+                for each in sent:
+                    pipeline.evalsha(digest, 1, *each)
+                return pipeline.execute()
+
+        return [self._understood(answer) for answer in self._patiently(call)] if sent else []
+
     def check(self) -> None:
         """Raise StoreError where the server cannot be reached or would forget what it is told."""
         self.read("failures", "")
@@ -105,7 +121,9 @@ class RedisServer:
                 # The server is new, or was restarted.
                 return self._client.eval(text, 1, *sent)
 
-        answer: list[Any] = self._patiently(call)
+        return self._understood(self._patiently(call))
+
+    def _understood(self, answer: list[Any]) -> list[Any]:
         if answer[0] == "newer":
             raise StoreError(
                 f"The state on the Redis server {self.address} was made by a newer Neve.",

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from neve.documents import to_text
-from neve.model.job import Job, JobRequest, JobState, Lease, ScheduleState, SetAsideTable
+from neve.model.figures import StoreTotals, counted
+from neve.model.job import (
+    ALL_JOBS,
+    Job,
+    JobFilter,
+    JobRequest,
+    JobState,
+    Lease,
+    SetAsideTable,
+)
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.redis.consumers import RedisConsumers
+from neve.store.redis.events import RedisEvents
+from neve.store.redis.marks import RedisMarks
+from neve.store.redis.plans import RedisPlans
 from neve.store.redis.quarantine import RedisQuarantine
-from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named
-from neve.store.redis.server import PATIENCE_SECONDS, RedisServer, batches
+from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
+from neve.store.redis.schedules import RedisSchedules
+from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -26,8 +42,8 @@ from neve.store.values import (
 HISTORY_JOBS = 20_000
 
 
-class RedisStore:
-    """Jobs, leases, outcomes, schedules and uncommitted files."""
+class RedisStore(RedisEvents, RedisSchedules):
+    """Jobs, leases, outcomes and uncommitted files; events and schedules by inheritance."""
 
     def __init__(
         self,
@@ -57,6 +73,21 @@ class RedisStore:
         return RedisQuarantine(self._server)
 
     @property
+    def marks(self) -> RedisMarks:
+        return RedisMarks(self._server)
+
+    @property
+    def plans(self) -> RedisPlans:
+        return RedisPlans(self._server)
+
+    @property
+    def totals(self) -> StoreTotals:
+        """What was counted, and how many jobs wait."""
+        _, counters, queued, begun, dead = self._server.read("totals")
+        amounts = {name: float(amount) for name, amount in pairs(counters).items()}
+        return StoreTotals(amounts, int(queued), int(begun), int(dead))
+
+    @property
     def consumers(self) -> RedisConsumers:
         return RedisConsumers(self._server)
 
@@ -65,8 +96,22 @@ class RedisStore:
         _, row = self._server.change("submit", job_id, *named(request), *fields_of(request))
         return job_of(row)
 
+    def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
+        """The same for many, each on its own."""
+        sent = [
+            (job_id, *named(request), *fields_of(request)) for job_id, request in requests.items()
+        ]
+        answers = (
+            answer
+            for start in range(0, len(sent), BATCH)
+            for answer in self._server.change_all("submit", sent[start : start + BATCH])
+        )
+        return [job_of(row) for _, row in answers]
+
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         """Submit a job and begin it at once; nothing is left of it where the table is busy."""
+        # Whoever begins it is waiting for it, and asks again.
+        request = replace(request, max_attempts=1)
         sent = (microseconds(seconds), job_id, *named(request), *fields_of(request))
         return _claimed(self._server.change("begin", *sent), job_id, request.table)
 
@@ -93,12 +138,12 @@ class RedisStore:
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         state, text = outcome.status.job_state, to_text(outcome)
-        told = (state, outcome.reason, text, self._history)
+        told = (state, outcome.reason, text, self._history, json.dumps(counted(outcome)))
         self._fenced("finish", lease, *_claim(lease), *told)
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history)
+        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history, "{}")
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         """Queue the job again after a failed attempt, and release the table."""
@@ -127,27 +172,48 @@ class RedisStore:
         answer = self._server.change("cancel", job_id, CANCELLED_BEFORE, self._history)
         return None if answer[0] == "missing" else job_of(answer[1])
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes:
-            state, table = outcome.status.job_state, str(outcome.table)
-            told = (outcome.job_id, table, state, outcome.reason, to_text(outcome))
-            request = fields_of(JobRequest(outcome.table, outcome.operation))
-            self._server.change("record", self._history, *told, *request)
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         _, found = self._server.read("unfinished", "open" if table is None else f"open_of:{table}")
         return self._read(found)
 
-    def jobs(self, table: TableRef | None = None, limit: int = 100) -> list[Job]:
-        return self._newest("jobs" if table is None else f"jobs_of:{table}", limit)
+    def jobs(
+        self,
+        table: TableRef | None = None,
+        limit: int = 100,
+        *,
+        chosen: JobFilter = ALL_JOBS,
+        before: int | None = None,
+    ) -> list[Job]:
+        """Jobs, newest first; with `before`, those that were asked for before that position."""
+        name = "jobs" if table is None else f"jobs_of:{table}"
+        if chosen == ALL_JOBS:
+            return self._newest(name, limit, before)
+        found = (job for job in self._all_of(name, before) if chosen.takes(job))
+        return list(islice(found, max(limit, 0)))
+
+    def active_tables(self, tables: Collection[TableRef]) -> set[TableRef]:
+        """Of the tables, those with a job that waits or has no end."""
+        found: set[str] = set()
+        for some in batches([str(table) for table in tables]):
+            found |= set(self._server.read("active_tables", *some)[1])
+        return {table for table in tables if str(table) in found}
 
     def job(self, job_id: str) -> Job | None:
         found = self._read([job_id])
         return found[0] if found else None
 
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with this key."""
+        job_id = self._server.read("job_of_key", idempotency_key)[1]
+        return self.job(job_id) if job_id else None
+
     def dead_jobs(self, limit: int = 100) -> list[Job]:
         """Jobs that failed as often as they may, the last one first."""
         return self._newest("dead", limit)
+
+    def dismiss(self, job_id: str) -> bool:
+        """Take a dead job off that list; it stays failed."""
+        return bool(self._server.change("dismiss", job_id)[0] == "ok")
 
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         jobs = self._newest("outcomes", limit)
@@ -190,21 +256,18 @@ class RedisStore:
                 return found
             start += size
 
-    def record_run(self, tables: Sequence[TableRef]) -> None:
-        """Remember that the turn of the tables has come now."""
-        for some in batches([str(table) for table in tables]):
-            self._server.change("record_run", *some)
-
-    def schedule_state(self, table: TableRef) -> ScheduleState | None:
-        """When the table's turn came last; None where it never did."""
-        _, last_run = self._server.read("last_run", str(table))
-        return ScheduleState(table, moment_of(last_run)) if last_run else None
-
-    def _newest(self, name: str, limit: int) -> list[Job]:
+    def _newest(self, name: str, limit: int, before: int | None = None) -> list[Job]:
         if limit < 1:
             return []
-        _, found = self._server.read("newest_ids", name, str(limit))
+        below = "" if before is None else str(before)
+        _, found = self._server.read("newest_ids", name, str(limit), below)
         return self._read(found)
+
+    def _all_of(self, name: str, before: int | None) -> Iterator[Job]:
+        """The server answers others between two pages."""
+        while page := self._newest(name, BATCH, before):
+            yield from page
+            before = page[-1].position
 
     def _read(self, job_ids: Sequence[str]) -> list[Job]:
         """The jobs that are there, in this order."""

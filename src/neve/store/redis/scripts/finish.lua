@@ -1,4 +1,4 @@
--- arguments: job_id, epoch, state, reason, outcome or '', history
+-- arguments: job_id, epoch, state, reason, outcome or '', history, what to count
 -- The lease may be over by now, but nobody else may have claimed the table or settled the job.
 return framed(function()
     local job_id, state, now = arg(1), arg(3), now_us()
@@ -11,6 +11,7 @@ return framed(function()
         redis.call('ZADD', key('outcomes'), whole(now), job_id)
     end
     count_end(job[1], state)
+    add_totals(arg(7))
     put_state(job_id, state, arg(4), now, tonumber(arg(6)))
     return { 'ok' }
 end)

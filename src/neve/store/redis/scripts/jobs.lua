@@ -2,6 +2,7 @@
 -- Times are microseconds of the server's clock. A job waits in the queue of its tenant and table;
 -- the first of each queue whose table is free stands in ready:<tenant>, so that choosing the next
 -- job never looks at those that cannot begin.
+local EVENTS = 50000
 local FINAL = { succeeded = true, failed = true, cancelled = true }
 
 local function job_key(job_id)
@@ -104,6 +105,23 @@ local function dequeue(job_id, now)
     end
 end
 
+-- Events of all jobs have one row of numbers, and the oldest of all are forgotten.
+local function tell(job_id, phase, message, progress, now)
+    local number = whole(redis.call('INCR', key('event_numbers')))
+    local event = cjson.encode({ number, whole(now), phase, message, progress })
+    redis.call('ZADD', key('events_of:' .. job_id), number, event)
+    redis.call('ZADD', key('events'), number, job_id .. ':' .. number)
+    if redis.call('ZCARD', key('events')) > EVENTS then
+        local oldest = redis.call('ZPOPMIN', key('events'), 2)
+        for place = 1, #oldest, 2 do
+            local told = oldest[place + 1]
+            local teller = string.sub(oldest[place], 1, -#whole(told) - 2)
+            redis.call('ZREMRANGEBYSCORE', key('events_of:' .. teller), told, told)
+        end
+    end
+    return number
+end
+
 -- Ended jobs are forgotten beyond so many, the oldest first.
 local function trim(history)
     local ended = key('ended')
@@ -123,7 +141,7 @@ local function trim(history)
         if job[2] then
             redis.call('HDEL', key('idempotency_keys'), job[2])
         end
-        redis.call('DEL', job_key(job_id))
+        redis.call('DEL', job_key(job_id), key('events_of:' .. job_id))
     end
 end
 
@@ -131,7 +149,11 @@ end
 local function put_state(job_id, state, reason, now, history)
     local job = fields(job_id, 'table', 'seq')
     local open, open_of = key('open'), key('open_of:' .. job[1])
+    local before = fields(job_id, 'state')[1]
     redis.call('HSET', job_key(job_id), 'state', state, 'reason', reason, 'updated_at', whole(now))
+    if before ~= state then
+        tell(job_id, state, reason, '', now)
+    end
     if FINAL[state] or state == 'queued' then
         redis.call('ZREM', open, job_id)
         redis.call('ZREM', open_of, job_id)
@@ -140,8 +162,20 @@ local function put_state(job_id, state, reason, now, history)
         redis.call('ZADD', open_of, job[2], job_id)
     end
     if FINAL[state] then
+        if not FINAL[before] then
+            local name = 'jobs:' .. fields(job_id, 'operation')[1] .. ':' .. state
+            redis.call('HINCRBY', key('totals'), name, 1)
+        end
+        redis.call('SREM', key('alive_of:' .. job[1]), job_id)
         redis.call('ZADD', key('ended'), whole(redis.call('INCR', key('ends'))), job_id)
         trim(history)
+    end
+end
+
+-- Figures that only grow, by name, as a JSON text.
+local function add_totals(text)
+    for name, amount in pairs(cjson.decode(text)) do
+        redis.call('HINCRBYFLOAT', key('totals'), name, string.format('%.17g', amount))
     end
 end
 
@@ -177,6 +211,8 @@ local function submit(job_id, tbl, idempotency_key, now, pairs_of_request)
     if redis.call('EXISTS', job_key(job_id)) == 0 then
         insert(job_id, tbl, idempotency_key, now, pairs_of_request)
         redis.call('HSET', job_key(job_id), 'state', 'queued')
+        redis.call('SADD', key('alive_of:' .. tbl), job_id)
+        tell(job_id, 'queued', '', '', now)
         enqueue(job_id, now)
     end
     return job_id
@@ -188,7 +224,7 @@ local function claim(job_id, tbl, now, lease_us)
     local epoch = whole(redis.call('HINCRBY', lease, 'epoch', 1))
     redis.call('HSET', lease, 'job_id', job_id, 'expires_at', expires_at)
     redis.call('ZADD', key('held'), expires_at, tbl)
-    redis.call('HSET', job_key(job_id), 'epoch', epoch)
+    redis.call('HSET', job_key(job_id), 'epoch', epoch, 'started_at', whole(now), 'progress', '')
     redis.call('HINCRBY', job_key(job_id), 'attempts', 1)
     put_state(job_id, 'planning', '', now, 0)
     dequeue(job_id, now)

@@ -1,4 +1,5 @@
 -- argument: table
 return framed(function()
-    return { 'ok', redis.call('HGET', key('runs'), arg(1)) or '' }
+    return { 'ok', redis.call('HGET', key('runs'), arg(1)) or '',
+        redis.call('SISMEMBER', key('paused'), arg(1)) }
 end)

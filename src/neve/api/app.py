@@ -1,0 +1,90 @@
+"""The application: a configured `Neve` behind REST routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse, Response
+
+from neve.api import problems
+from neve.api.docs_page import STYLE, docs_page
+from neve.api.limits import RequestLimits, SafeHeaders
+from neve.api.routes import (
+    compact,
+    jobs,
+    operations,
+    plans,
+    policies,
+    schedules,
+    service,
+    set_aside,
+    tables,
+)
+from neve.api.settings import ApiSettings
+from neve.api.submitting import API
+from neve.api.traces import trace
+from neve.neve import Neve
+
+ROUTERS = (compact, jobs, plans, tables, operations, policies, schedules, set_aside, service)
+PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
+REFUSED: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "Refused.", "content": {problems.MEDIA_TYPE: PROBLEM}},
+    "5XX": {"description": "Not possible now.", "content": {problems.MEDIA_TYPE: PROBLEM}},
+}
+ABOUT = (
+    "Keeps Apache Iceberg tables fast and cheap. Work is queued as jobs (202 and Location); "
+    "errors are problem documents (RFC 9457) whose type is stable and whose next_step says what "
+    "to do."
+)
+
+
+def create_app(neve: Neve, *, settings: ApiSettings | None = None) -> FastAPI:
+    """The routes over this Neve, which stays the caller's to close."""
+    settings = settings or ApiSettings()
+    app = FastAPI(
+        title="Neve",
+        version="1",
+        description=ABOUT,
+        # The pages that come with FastAPI load their scripts from another host.
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSED,
+    )
+    app.state.neve = neve
+    app.state.settings = settings
+    app.state.streams = 0
+    problems.install(app)
+    api = APIRouter(prefix=API)
+    for module in ROUTERS:
+        api.include_router(module.router)
+    app.include_router(api)
+    app.include_router(service.router, include_in_schema=False)
+    _add_docs(app)
+    app.add_middleware(RequestLimits, settings=settings)
+    app.add_middleware(SafeHeaders)
+    trace(app)
+    return app
+
+
+def _add_docs(app: FastAPI) -> None:
+    make_document = app.openapi
+
+    def document() -> dict[str, Any]:
+        made = make_document()
+        schemas = made.setdefault("components", {}).setdefault("schemas", {})
+        for kind in (problems.Problem, problems.FieldProblem):
+            schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+            schema.pop("$defs", None)
+            schemas.setdefault(kind.__name__, schema)
+        return made
+
+    app.openapi = document  # type: ignore[method-assign]
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(docs_page(document()))
+
+    @app.get("/docs.css", include_in_schema=False)
+    def style() -> Response:
+        return Response(STYLE, media_type="text/css")

@@ -1,0 +1,144 @@
+"""Errors as problem documents (RFC 9457), each kind with a stable type and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from neve.model import errors
+from neve.model.problem_kinds import TYPE_PREFIX, kind_of
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = "5"
+
+
+class FieldProblem(BaseModel):
+    """One part of a request that cannot be used."""
+
+    location: list[str | int]
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong, in the shape of RFC 9457."""
+
+    type: str = Field(description="Stable: programs decide by it.")
+    title: str
+    status: int
+    detail: str = Field(description="One sentence about what is wrong.")
+    instance: str = Field(description="The path of the request.")
+    next_step: str | None = Field(default=None, description="One sentence about what to do.")
+    position: int | None = Field(default=None, description="Where in a filter the trouble is.")
+    errors: list[FieldProblem] | None = None
+
+
+class Refusal(HTTPException):
+    """What the API itself refuses, before anything of Neve is asked."""
+
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        detail: str,
+        next_step: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers) if headers else None)
+        self.name = name
+        self.next_step = next_step
+
+
+def not_found(what: str, name: str, next_step: str) -> Refusal:
+    return Refusal(404, f"{what}-not-found", f"There is no {what} {name}.", next_step)
+
+
+def title_of(name: str) -> str:
+    return name.replace("-", " ").capitalize()
+
+
+def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    text = problem.model_dump_json(exclude_none=True)
+    return Response(text, problem.status, dict(headers) if headers else None, MEDIA_TYPE)
+
+
+def explain(request: Request, status: int, name: str, detail: str, **more: Any) -> Problem:
+    # A path may hold what no document can.
+    path = request.url.path.encode("utf-8", "replace").decode()
+    return Problem(
+        type=TYPE_PREFIX + name,
+        title=title_of(name),
+        status=status,
+        detail=detail,
+        instance=path,
+        **more,
+    )
+
+
+async def on_neve_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.NeveError)
+    status, name = kind_of(error)
+    problem = explain(
+        request,
+        status,
+        name,
+        error.message,
+        next_step=error.next_step,
+        position=getattr(error, "position", None),
+    )
+    return respond(problem, {"Retry-After": RETRY_SECONDS} if status == 503 else None)
+
+
+async def on_refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status, detail = error.status_code, str(error.detail)
+    name = error.name if isinstance(error, Refusal) else _name_of(status)
+    next_step = error.next_step if isinstance(error, Refusal) else None
+    problem = explain(request, status, name, detail, next_step=next_step)
+    return respond(problem, error.headers)
+
+
+async def on_bad_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    is_json = not any(item["type"] == "json_invalid" for item in found)
+    problem = explain(
+        request,
+        422 if is_json else 400,
+        "validation" if is_json else "not-json",
+        _sentence(found),
+        next_step="Correct the request; /docs describes it.",
+        errors=[
+            FieldProblem(location=list(item["loc"]), message=str(item["msg"])) for item in found
+        ],
+    )
+    return respond(problem)
+
+
+async def on_defect(request: Request, error: Exception) -> Response:
+    """An error that nobody foresaw: its text may hold anything, so it goes to the log alone."""
+    detail = "The server made a mistake. Its log has the details."
+    return respond(explain(request, 500, "defect", detail))
+
+
+def _sentence(found: Sequence[Any]) -> str:
+    first = found[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}."
+
+
+def _name_of(status: int) -> str:
+    return HTTPStatus(status).phrase.lower().replace(" ", "-")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.NeveError, on_neve_error)
+    app.add_exception_handler(HTTPException, on_refusal)
+    app.add_exception_handler(RequestValidationError, on_bad_request)
+    app.add_exception_handler(Exception, on_defect)

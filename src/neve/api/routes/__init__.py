@@ -1,0 +1,3 @@
+"""Routes, a file for each resource."""
+
+from __future__ import annotations

@@ -1,0 +1,169 @@
+"""Jobs: listed, shown, followed, stopped, tried again. Nothing in here asks a catalog."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from neve.api.access import TheNeve, TheSettings
+from neve.api.bodies import (
+    JobBody,
+    Jobs,
+    JobStatus,
+    job_body,
+    listed_job,
+    progress_body,
+    states_of,
+)
+from neve.api.problems import Refusal, not_found
+from neve.api.submitting import job_path
+from neve.api.values import LARGEST_LONG, CursorQuery, Limit, make_cursor, read_cursor
+from neve.model.events import RecordedEvent
+from neve.model.job import Job, JobState
+from neve.neve import Neve
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+JobId = Annotated[str, Path(min_length=1, max_length=256)]
+BATCH = 500
+#: Named in the stream after the last event: nothing more will come.
+END = "end"
+
+
+@router.get("")
+def jobs(
+    neve: TheNeve,
+    table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
+    status: JobStatus | None = None,
+    operation: Annotated[str | None, Query(max_length=64)] = None,
+    tenant: Annotated[str | None, Query(max_length=256)] = None,
+    limit: Limit = 50,
+    cursor: CursorQuery = None,
+) -> Jobs:
+    """Jobs, newest first, a page at a time."""
+    chosen = {"states": states_of(status) if status else (), "operation": operation}
+    return page_of(neve, table, limit, cursor, **chosen, tenant=tenant)
+
+
+@router.get("/{job_id}")
+def job(job_id: JobId, neve: TheNeve) -> JobBody:
+    """One job: where it stands, how far it is, and what came of it."""
+    return job_body(_job(neve, job_id))
+
+
+@router.delete("/{job_id}", status_code=202)
+def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
+    """Stop a job: one that is queued ends at once, one that runs at its next boundary."""
+    found = neve.cancel(job_id)
+    if found is None:
+        raise _no_job(job_id)
+    if not (found.cancel_requested or found.state is JobState.CANCELLED):
+        raise Refusal(409, "job-ended", f"Job {job_id} is over: {found.state}.")
+    return job_body(found)
+
+
+@router.post("/{job_id}/retry", status_code=202)
+def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
+    """Queue what a failed or cancelled job asked for once more, as a job of its own."""
+    found = _job(neve, job_id)
+    if found.state not in (JobState.FAILED, JobState.CANCELLED):
+        raise Refusal(
+            409,
+            "job-not-failed",
+            f"Job {job_id} is {found.state}: only what failed or was cancelled is queued again.",
+            "Wait for its end, or ask for another job.",
+        )
+    again = neve.requeue(job_id)
+    response.headers["Location"] = job_path(again.job_id)
+    return job_body(again)
+
+
+async def _followed(job_id: JobId, request: Request, settings: TheSettings) -> Job:
+    """The job to follow; asked before the stream begins, so that there is a status to answer."""
+    neve: Neve = request.app.state.neve
+    if request.app.state.streams >= settings.max_streams:
+        raise Refusal(
+            503,
+            "too-many-streams",
+            f"{settings.max_streams} streams of events are open.",
+            "Try again later, or ask for the job now and then.",
+            {"Retry-After": "10"},
+        )
+    return await run_in_threadpool(_job, neve, job_id)
+
+
+LastEvent = Annotated[
+    int,
+    Header(
+        alias="Last-Event-ID",
+        ge=0,
+        le=LARGEST_LONG,
+        description="The number of the last event that was seen.",
+    ),
+]
+
+
+@router.get("/{job_id}/events", response_class=EventSourceResponse)
+async def events(
+    job: Annotated[Job, Depends(_followed)],
+    request: Request,
+    settings: TheSettings,
+    last_event_id: LastEvent = 0,
+) -> AsyncIterator[ServerSentEvent]:
+    """What a job says, from a number on, until its end: `event: end` is the last one."""
+    neve: Neve = request.app.state.neve
+    request.app.state.streams += 1
+    try:
+        seen = last_event_id
+        while True:
+            # The state first: what is told after it is read in the next turn.
+            now = await run_in_threadpool(neve.job, job.job_id)
+            found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
+            for event in found:
+                seen = event.number
+                yield _event(event)
+            if len(found) == BATCH:
+                continue
+            if now is None or now.state.is_final:
+                yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
+                return
+            await asyncio.sleep(settings.poll_seconds)
+    finally:
+        request.app.state.streams -= 1
+
+
+def page_of(neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any) -> Jobs:
+    before = read_cursor(cursor, int)[0] if cursor else None
+    page = neve.job_page(table, limit=limit, before=before, **chosen)
+    return Jobs(
+        jobs=[listed_job(job) for job in page.jobs],
+        next_cursor=make_cursor(page.before) if page.before is not None else None,
+    )
+
+
+def _event(event: RecordedEvent) -> ServerSentEvent:
+    progress = None if event.progress is None else progress_body(event.progress).model_dump()
+    data = {
+        "job_id": event.job_id,
+        "at": event.at.isoformat().replace("+00:00", "Z"),
+        "state": str(event.phase),
+        "message": event.message,
+        "progress": progress,
+    }
+    return ServerSentEvent(event="state", id=str(event.number), data=data)
+
+
+def _job(neve: Neve, job_id: str) -> Job:
+    found = neve.job(job_id)
+    if found is None:
+        raise _no_job(job_id)
+    return found
+
+
+def _no_job(job_id: str) -> Refusal:
+    return not_found("job", job_id, "GET /api/v1/jobs lists them.")

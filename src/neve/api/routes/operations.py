@@ -1,0 +1,258 @@
+"""Maintenance of one table besides compaction. What deletes looks only, unless it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, BaseModel, Field, model_validator
+
+from neve.api.access import IdempotencyKey, TheNeve
+from neve.api.bodies import QueuedJob, queued_job
+from neve.api.submitting import job_path, queue
+from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
+from neve.documents import to_document
+from neve.model.durations import parse_duration
+from neve.model.errors import InputError
+from neve.model.expiry import MAX_KEPT
+from neve.model.operation import Operation
+from neve.model.orphans import check_orphan_age
+from neve.model.policies import EffectivePolicy
+from neve.model.table import TableRef
+from neve.neve import Neve
+
+router = APIRouter(prefix="/tables", tags=["maintenance"])
+
+Kept = Annotated[int, Field(ge=0, le=MAX_KEPT)]
+ROLLBACK = "rollback"
+#: What deletes for good, with its own route.
+DELETING = {Operation.EXPIRE_SNAPSHOTS: "expire", Operation.REMOVE_ORPHAN_FILES: "orphans"}
+
+
+class Overriding(Asking):
+    """A request that may say something about the policy."""
+
+    overrides: dict[Name, bool | int | float | ShortText] = Field(
+        default_factory=dict, max_length=64, description="Policy keys with their values."
+    )
+
+
+class MaintainRequest(Overriding):
+    """Which operations to run; all that the table's policy enables where none is named."""
+
+    operations: tuple[Operation, ...] = Field(default=(), max_length=len(Operation))
+    dry_run: bool = False
+
+
+class PlannedOperation(BaseModel):
+    """What an operation would do."""
+
+    operation: Operation
+    has_work: bool
+    reason: str
+
+
+class Maintenance(BaseModel):
+    """What was planned, and the jobs that were queued."""
+
+    table: str
+    plans: list[PlannedOperation]
+    jobs: list[QueuedJob]
+
+
+class ExpireRequest(Asking):
+    """Which snapshots to let go; what is left out is as the policy says."""
+
+    apply: bool = Field(default=False, description="Without it, only look.")
+    older_than: Annotated[ShortText | None, Field(examples=["7d"])] = None
+    retain_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    keep_hourly: Kept | None = None
+    keep_daily: Kept | None = None
+    keep_weekly: Kept | None = None
+    keep_monthly: Kept | None = None
+
+    def overrides(self) -> dict[str, object]:
+        values = {
+            "older_than": self.older_than,
+            "retain_last": self.retain_last,
+            "keep.hourly": self.keep_hourly,
+            "keep.daily": self.keep_daily,
+            "keep.weekly": self.keep_weekly,
+            "keep.monthly": self.keep_monthly,
+        }
+        return {f"expire_snapshots.{k}": v for k, v in values.items() if v is not None}
+
+
+class Expiry(BaseModel):
+    """What an expiry does, or the job that does it."""
+
+    table: str
+    reason: str
+    plan: dict[str, Any] | None
+    job: QueuedJob | None
+
+
+class OrphansRequest(Asking):
+    """What to do with files that nothing refers to; looking is the default."""
+
+    action: Literal["look", "quarantine", "purge", "restore"] = "look"
+    older_than: Annotated[ShortText | None, Field(examples=["3d"])] = None
+    max_orphan_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
+    paths: tuple[LongText, ...] = Field(
+        default=(), max_length=10_000, description="For restore: these files; all where none is."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> OrphansRequest:
+        if self.paths and self.action != "restore":
+            raise ValueError("paths are for the action restore")
+        if self.action == "restore" and (self.older_than or self.max_orphan_ratio is not None):
+            raise ValueError("older_than and max_orphan_ratio are not for the action restore")
+        return self
+
+    def overrides(self) -> dict[str, object]:
+        if self.older_than is not None:
+            check_orphan_age(parse_duration(self.older_than))
+        values = {
+            "remove_orphan_files.older_than": self.older_than,
+            "guards.max_orphan_ratio": self.max_orphan_ratio,
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+    def arguments(self) -> dict[str, object]:
+        if self.action == "restore":
+            return {"restore": list(self.paths)}
+        return {"quarantine": self.action == "quarantine", "purge": self.action == "purge"}
+
+
+class RollbackRequest(Asking):
+    """Where to go back to: one of the three."""
+
+    snapshot_id: SnapshotId | None = None
+    time: AwareDatetime | None = None
+    job_id: ShortText | None = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> RollbackRequest:
+        if sum(item is not None for item in (self.snapshot_id, self.time, self.job_id)) != 1:
+            raise ValueError("give one of snapshot_id, time and job_id")
+        return self
+
+    def arguments(self) -> dict[str, object]:
+        at = self.time.isoformat() if self.time else None
+        said = {"snapshot_id": self.snapshot_id, "time": at, "job_id": self.job_id}
+        return {key: value for key, value in said.items() if value is not None}
+
+
+@router.post("/{table}/maintain", status_code=202)
+def maintain(
+    table: TablePath, body: MaintainRequest, neve: TheNeve, key: IdempotencyKey = None
+) -> Maintenance:
+    """Queue a job for each operation, in their order; with `dry_run`, say what each would do."""
+    ref = neve.table(table)
+    policy = neve.policy(ref, body.overrides)
+    neve.check_filters(policy)
+    wanted = _chosen(policy, body.operations)
+    if body.dry_run:
+        plans = [neve.plan(ref, item, overrides=body.overrides) for item in wanted]
+        found = [
+            PlannedOperation(operation=p.operation, has_work=not p.is_empty, reason=p.reason)
+            for p in plans
+        ]
+        return Maintenance(table=str(ref), plans=found, jobs=[])
+    return Maintenance(
+        table=str(ref), plans=[], jobs=queue_each(neve, ref, wanted, body, key, body.overrides)
+    )
+
+
+def _chosen(policy: EffectivePolicy, named: Collection[Operation]) -> list[Operation]:
+    """What was named, or what the policy enables; only a policy lets files go for good."""
+    for operation in named:
+        if operation in DELETING and not policy.enables(operation):
+            raise InputError(
+                f"{operation} deletes for good, and the table's policy does not enable it.",
+                next_step=f"POST /api/v1/tables/{policy.table}/{DELETING[operation]}",
+            )
+    return [item for item in Operation if item in named] or policy.operations_in_order()
+
+
+def queue_each(
+    neve: Neve,
+    table: TableRef,
+    operations: Iterable[Operation],
+    asking: Asking,
+    key: str | None,
+    overrides: Mapping[str, object] | None = None,
+) -> list[QueuedJob]:
+    """A job for each operation; one writer at a time takes them in this order."""
+    return [
+        queued_job(
+            queue(neve, table, item, asking, f"{key}:{item}" if key else None, overrides=overrides)
+        )
+        for item in operations
+    ]
+
+
+@router.post("/{table}/expire", status_code=202)
+def expire(
+    table: TablePath,
+    body: ExpireRequest,
+    neve: TheNeve,
+    response: Response,
+    key: IdempotencyKey = None,
+) -> Expiry:
+    """Say which snapshots would go, what they free and what is lost; with `apply`, let them go."""
+    ref, overrides = neve.table(table), body.overrides()
+    if not body.apply:
+        step, reason = neve.expiry(ref, overrides)
+        response.status_code = 200
+        return Expiry(table=str(ref), reason=reason, plan=to_document(step), job=None)
+    neve.policy(ref, overrides)
+    job = queue(neve, ref, Operation.EXPIRE_SNAPSHOTS, body, key, overrides=overrides)
+    response.headers["Location"] = job_path(job.job_id)
+    return Expiry(table=str(ref), reason="It was queued.", plan=None, job=queued_job(job))
+
+
+@router.post("/{table}/orphans", status_code=202)
+def orphans(
+    table: TablePath,
+    body: OrphansRequest,
+    neve: TheNeve,
+    response: Response,
+    key: IdempotencyKey = None,
+) -> QueuedJob:
+    """Queue a sweep. By default it only looks: its outcome says what was found."""
+    ref, overrides = neve.table(table), body.overrides()
+    neve.policy(ref, overrides)
+    job = queue(
+        neve,
+        ref,
+        Operation.REMOVE_ORPHAN_FILES,
+        body,
+        key,
+        overrides=overrides,
+        arguments=body.arguments(),
+    )
+    response.headers["Location"] = job_path(job.job_id)
+    return queued_job(job)
+
+
+@router.get("/{table}/quarantine")
+def quarantine(table: TablePath, neve: TheNeve) -> list[dict[str, Any]]:
+    """Orphans that are waiting to be deleted."""
+    return [to_document(entry) for entry in neve.quarantine(table)]
+
+
+@router.post("/{table}/rollback", status_code=202)
+def rollback(
+    table: TablePath,
+    body: RollbackRequest,
+    neve: TheNeve,
+    response: Response,
+    key: IdempotencyKey = None,
+) -> QueuedJob:
+    """Queue going back to an earlier snapshot."""
+    job = queue(neve, neve.table(table), ROLLBACK, body, key, arguments=body.arguments())
+    response.headers["Location"] = job_path(job.job_id)
+    return queued_job(job)

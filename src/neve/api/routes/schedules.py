@@ -1,0 +1,122 @@
+"""Schedules of tables: when turns came and come, paused, resumed, and taken now."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from neve.api.access import IdempotencyKey, TheNeve
+from neve.api.bodies import QueuedJob
+from neve.api.routes.operations import queue_each
+from neve.api.values import (
+    Asking,
+    CursorQuery,
+    Limit,
+    TablePath,
+    Time,
+    make_cursor,
+    read_cursor,
+)
+from neve.model.job import ScheduleState
+from neve.neve import Neve
+
+router = APIRouter(prefix="/schedules", tags=["schedules"])
+
+
+class ListedSchedule(BaseModel):
+    """A table whose turn came, or whose turns are left out."""
+
+    table: str
+    last_run: Time | None
+    is_paused: bool
+
+
+class Schedules(BaseModel):
+    """A page of tables, by name."""
+
+    schedules: list[ListedSchedule]
+    next_cursor: str | None
+
+
+class Schedule(ListedSchedule):
+    """When a table's turns are, by its policy."""
+
+    schedule: str | None
+    timezone: str
+    next_run: Time | None
+    is_due: bool
+    in_window: bool
+
+
+class Triggered(BaseModel):
+    """The jobs of a turn that was taken now."""
+
+    table: str
+    jobs: list[QueuedJob]
+
+
+@router.get("")
+def schedules(neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> Schedules:
+    """Tables of which the state knows a turn, by name. No catalog is asked."""
+    after = read_cursor(cursor, str)[0] if cursor else ""
+    found = sorted((s for s in neve.schedule_states() if str(s.table) > after), key=_name)
+    return Schedules(
+        schedules=[_listed(state) for state in found[:limit]],
+        next_cursor=make_cursor(_name(found[limit - 1])) if len(found) > limit else None,
+    )
+
+
+@router.get("/{table}")
+def schedule(table: TablePath, neve: TheNeve) -> Schedule:
+    """When a table's turn came last, and when it comes."""
+    policy = neve.policy(table)
+    timing = neve.timing(policy)
+    paused = {state.table for state in neve.schedule_states() if state.is_paused}
+    return Schedule(
+        table=str(policy.table),
+        last_run=timing.last_run,
+        is_paused=policy.table in paused,
+        schedule=policy.schedule,
+        timezone=policy.timezone,
+        next_run=timing.next_run,
+        is_due=timing.is_due,
+        in_window=timing.in_window,
+    )
+
+
+@router.post("/{table}/pause")
+def pause(table: TablePath, neve: TheNeve) -> ListedSchedule:
+    """Leave the table's turns out, until they are resumed."""
+    return _listed(neve.pause(_known(neve, table)))
+
+
+@router.post("/{table}/resume")
+def resume(table: TablePath, neve: TheNeve) -> ListedSchedule:
+    """Let the table's turns come again."""
+    return _listed(neve.resume(_known(neve, table)))
+
+
+@router.post("/{table}/trigger", status_code=202)
+def trigger(
+    table: TablePath, neve: TheNeve, key: IdempotencyKey = None, body: Asking | None = None
+) -> Triggered:
+    """Take the table's turn now: a job for each operation that its policy enables."""
+    policy = neve.policy(table)
+    wanted = policy.operations_in_order()
+    jobs = queue_each(neve, policy.table, wanted, body or Asking(), key)
+    return Triggered(table=str(policy.table), jobs=jobs)
+
+
+def _known(neve: Neve, table: str) -> str:
+    """The name of a table that is there: a state for any other would stay for ever."""
+    return str(neve.outline(table).table)
+
+
+def _name(state: ScheduleState) -> str:
+    return str(state.table)
+
+
+def _listed(state: ScheduleState) -> ListedSchedule:
+    return ListedSchedule(
+        table=str(state.table), last_run=state.last_run, is_paused=state.is_paused
+    )

@@ -1,0 +1,64 @@
+"""About the server itself: alive, ready, figures."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
+
+from neve.api.access import TheNeve, TheSettings
+from neve.api.metrics import exposition
+
+router = APIRouter(tags=["service"])
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Health(BaseModel):
+    """This process answers."""
+
+    status: str = "ok"
+
+
+class ReadyCheck(BaseModel):
+    """One thing that jobs need."""
+
+    name: str
+    is_ready: bool
+    detail: str
+    next_step: str | None
+
+
+class Readiness(BaseModel):
+    """Whether requests can be served."""
+
+    status: str
+    checks: list[ReadyCheck]
+
+
+@router.get("/health")
+async def health() -> Health:
+    """Liveness: it asks nobody else."""
+    return Health()
+
+
+@router.get("/ready", responses={503: {"model": Readiness, "description": "Not ready."}})
+def ready(neve: TheNeve, response: Response) -> Readiness:
+    """Readiness: state, catalogs and Spark. Nothing is started by asking."""
+    checks = [
+        ReadyCheck(name=c.name, is_ready=c.passed, detail=c.detail, next_step=c.fix)
+        for c in neve.readiness()
+    ]
+    is_ready = all(check.is_ready for check in checks)
+    if not is_ready:
+        response.status_code = 503
+    return Readiness(status="ready" if is_ready else "not ready", checks=checks)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics(neve: TheNeve, settings: TheSettings) -> Response:
+    """Figures for Prometheus, from the state."""
+    figures = neve.figures(settings.max_table_gauges)
+    return Response(exposition(figures), media_type=METRICS_TYPE)

@@ -1,0 +1,24 @@
+"""What an operator may say about the REST edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """Limits of one API process."""
+
+    max_body_bytes: int = MB
+    #: A request's headers, and then its body, must arrive within this time.
+    patience_seconds: float = 10.0
+    #: Streams of events that are open at once.
+    max_streams: int = 64
+    #: How often a stream of events looks for new ones.
+    poll_seconds: float = 0.5
+    #: Whether a plan is applied only after somebody approved it.
+    plans_need_approval: bool = False
+    #: Tables that have gauges of their own in /metrics; those with the newest jobs.
+    max_table_gauges: int = 100

@@ -1,0 +1,61 @@
+"""From a request to a queued job, once, however often the request is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from neve.api.problems import Refusal
+from neve.api.values import Asking
+from neve.model.job import Job, Trigger
+from neve.model.operation import Operation
+from neve.model.table import TableRef
+from neve.neve import Neve
+
+API = "/api/v1"
+
+
+def job_path(job_id: str) -> str:
+    return f"{API}/jobs/{job_id}"
+
+
+def store_key(asking: Asking, key: str | None) -> str | None:
+    """The key under which the store knows the request; tenants do not see each other's."""
+    return None if key is None else f"api:{len(asking.tenant)}:{asking.tenant}:{key}"
+
+
+def queue(
+    neve: Neve,
+    table: TableRef,
+    operation: str | Operation,
+    asking: Asking,
+    key: str | None,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    arguments: Mapping[str, object] | None = None,
+) -> Job:
+    """Queue the job, or find the one that this request became before."""
+    stored = store_key(asking, key)
+    said = {"overrides": dict(overrides)} if overrides else {}
+    wanted = {**said, **(arguments or {})}
+    known = neve.job_of_key(stored) if stored else None
+    job = known or neve.submit(
+        table,
+        operation,
+        overrides=overrides,
+        arguments=arguments,
+        requested_by=asking.requested_by,
+        trigger=Trigger.API,
+        priority=asking.priority,
+        tenant=asking.tenant,
+        idempotency_key=stored,
+    )
+    asked = (table, str(operation), json.loads(json.dumps(wanted)))
+    if stored and (job.table, job.operation, dict(job.arguments)) != asked:
+        raise Refusal(
+            422,
+            "idempotency-key-reused",
+            f"The Idempotency-Key was used for another request, which is job {job.job_id}.",
+            "Send this one with a key of its own.",
+        )
+    return job

@@ -1,0 +1,51 @@
+"""Errors as they are told over HTTP: a status and a stable name, for servers and clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neve.model import errors
+
+TYPE_PREFIX = "urn:neve:problem:"
+
+#: Status and name of every error of the tree; an error that is not named is like its parent.
+KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
+    errors.NeveError: (500, "error"),
+    errors.ConfigError: (500, "configuration"),
+    errors.EnvironmentProblem: (503, "environment"),
+    errors.InputError: (422, "input"),
+    errors.FilterError: (422, "filter"),
+    errors.PlanFileError: (422, "plan"),
+    errors.CatalogError: (502, "catalog"),
+    errors.TableNotFound: (404, "table-not-found"),
+    errors.TableUnreadable: (502, "table-unreadable"),
+    errors.StoreError: (503, "store"),
+    errors.NotificationError: (502, "notification"),
+    errors.ServerError: (502, "server"),
+    errors.ServerRefused: (502, "server-refused"),
+    errors.JobRefused: (409, "job-refused"),
+    errors.PlanStale: (409, "plan-stale"),
+    errors.TableBusy: (409, "table-busy"),
+    errors.EngineNeeded: (409, "engine-needed"),
+    errors.LeaseLost: (409, "lease-lost"),
+    errors.JobCancelled: (409, "job-cancelled"),
+    errors.ExecutionError: (500, "execution"),
+    errors.CommitConflict: (409, "commit-conflict"),
+    errors.CommitUnknown: (500, "commit-unknown"),
+    errors.EngineDied: (500, "engine-died"),
+    errors.RefLost: (500, "ref-lost"),
+    errors.ProofFailed: (500, "proof-failed"),
+    errors.ParquetError: (500, "parquet"),
+    errors.ParquetCorrupt: (500, "parquet-corrupt"),
+    errors.ParquetUnsupported: (500, "parquet-unsupported"),
+    errors.RowsError: (500, "rows"),
+    errors.RowsCorrupt: (500, "rows-corrupt"),
+    errors.RowsUnsupported: (500, "rows-unsupported"),
+}
+#: The errors again, by the names that a client reads.
+BY_NAME = {name: kind for kind, (_, name) in KINDS.items()}
+
+
+def kind_of(error: errors.NeveError) -> tuple[int, str]:
+    """Status and name of the error, or of the nearest parent that has one."""
+    return next(KINDS[kind] for kind in type(error).__mro__ if kind in KINDS)

@@ -1,0 +1,237 @@
+"""A process that serves: the API, a worker and a scheduler, or some of them.
+
+On SIGTERM or SIGINT the scheduler ends, the worker drains while the API still answers, and the API
+ends last. A second signal ends everything at once; what was under way is settled by others.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from types import FrameType
+from typing import TYPE_CHECKING, Protocol
+
+from neve.model.errors import ConfigError, EnvironmentProblem, NeveError
+from neve.neve import Neve
+from neve.service.worker import WorkerSettings
+
+if TYPE_CHECKING:
+    import uvicorn
+
+MakeConfig = Callable[[Neve, str, int], "uvicorn.Config"]
+Say = Callable[[str], None]
+
+
+class Role(StrEnum):
+    """What a process does."""
+
+    API = "api"
+    WORKER = "worker"
+    SCHEDULER = "scheduler"
+
+
+ALL_ROLES = tuple(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How a process serves."""
+
+    roles: Sequence[Role] = ALL_ROLES
+    host: str = "127.0.0.1"
+    port: int = 8080
+    concurrency: int = 1
+    #: How long running jobs may go on after the signal, and then until their next boundary.
+    grace_seconds: float = 30.0
+    tick_seconds: float = 1.0
+
+
+class Part(Protocol):
+    """One role at work."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def run(
+    neve: Neve,
+    settings: ServeSettings | None = None,
+    *,
+    make_config: MakeConfig | None = None,
+    say: Say = lambda text: None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Serve until a signal comes, or until `stop` is set."""
+    settings, stop = settings or ServeSettings(), stop or threading.Event()
+    parts = _parts(neve, settings, make_config or api_config, say, stop)
+    started: list[Part] = []
+    with _signals(stop, say):
+        try:
+            for part in parts:
+                part.start()
+                started.append(part)
+            say(f"Serving: {', '.join(settings.roles)}.")
+            stop.wait()
+        finally:
+            for part in reversed(started):
+                part.stop()
+
+
+def api_config(neve: Neve, host: str, port: int) -> uvicorn.Config:
+    """The API under the configuration that it wants to be served with."""
+    try:
+        app = import_module("neve.api.app").create_app(neve)
+        config: uvicorn.Config = import_module("neve.api.server").server_config(app, host, port)
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"The API needs the package {error.name}, which is not installed.",
+            next_step="pip install 'neve[server]', or leave the API out: --role worker.",
+        ) from error
+    return config
+
+
+def _parts(
+    neve: Neve, settings: ServeSettings, make_config: MakeConfig, say: Say, stop: threading.Event
+) -> list[Part]:
+    """In the order in which they begin; they end the other way round."""
+    made: dict[Role, Callable[[], Part]] = {
+        Role.API: lambda: ApiPart(neve, settings, make_config, say, stop),
+        Role.WORKER: lambda: WorkerPart(neve, settings, say),
+        Role.SCHEDULER: lambda: SchedulerPart(neve, settings, say),
+    }
+    return [made[role]() for role in Role if role in settings.roles]
+
+
+class ApiPart:
+    """The API, in a thread of its own, on a socket that is bound before anything begins."""
+
+    def __init__(
+        self,
+        neve: Neve,
+        settings: ServeSettings,
+        make_config: MakeConfig,
+        say: Say,
+        stop: threading.Event,
+    ) -> None:
+        self._neve, self._settings, self._make_config = neve, settings, make_config
+        self._say, self._stop = say, stop
+
+    def start(self) -> None:
+        import uvicorn
+
+        host, port = self._settings.host, self._settings.port
+        config = self._make_config(self._neve, host, port)
+        self._socket = _bound(host, port)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._serve, name="neve-api", daemon=True)
+        self._thread.start()
+        self._say(f"Listening on http://{host}:{self._socket.getsockname()[1]}")
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            # A process that does not answer any more must not seem to serve.
+            self._stop.set()
+
+
+class WorkerPart:
+    """A worker; the engine starts at once, so that the first job need not wait for it."""
+
+    def __init__(self, neve: Neve, settings: ServeSettings, say: Say) -> None:
+        self._neve, self._say, self._grace = neve, say, settings.grace_seconds
+        self._worker = neve.worker(WorkerSettings(concurrency=settings.concurrency), say)
+
+    def start(self) -> None:
+        self._neve.warm_up()
+        self._thread = threading.Thread(target=self._worker.run, name="neve-worker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if running := self._worker.running:
+            self._say(f"Waiting for {len(running)} running jobs.")
+        if not self._worker.drain(self._grace):
+            self._say("Some jobs did not stop in time; other workers settle them.")
+        self._thread.join()
+
+
+class SchedulerPart:
+    """A scheduler: one thread looks at tables, and one at the clock."""
+
+    def __init__(self, neve: Neve, settings: ServeSettings, say: Say) -> None:
+        self._neve, self._say, self._tick_seconds = neve, say, settings.tick_seconds
+        self._turns = neve.scheduler()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._watch, name="neve-watch", daemon=True),
+            threading.Thread(target=self._tick, name="neve-scheduler", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        # A catalog may take its time; nothing is lost with a look at tables.
+        self._threads[1].join()
+
+    def _watch(self) -> None:
+        has_more = True
+        while not self._stop.wait(0.0 if has_more else self._tick_seconds):
+            has_more = self._told(self._turns.refresh) is True
+
+    def _tick(self) -> None:
+        while not self._stop.wait(self._tick_seconds):
+            self._told(lambda: self._turns.tick(self._neve.now()))
+
+    def _told(self, do: Callable[[], object]) -> object:
+        """A catalog or a store that is away may come back."""
+        try:
+            return do()
+        except NeveError as error:
+            self._say(error.message)
+            return None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, reuse_port=False)
+    except OSError as error:
+        raise ConfigError(
+            f"The address {host}:{port} cannot be listened on: {error.strerror}.",
+            next_step="Give another one with --host and --port.",
+        ) from error
+
+
+@contextmanager
+def _signals(stop: threading.Event, say: Say) -> Iterator[None]:
+    """Let signals end the process in good order, where this thread is told of them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(_: int, __: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

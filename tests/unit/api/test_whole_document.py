@@ -1,0 +1,74 @@
+"""Every operation of the OpenAPI document, with examples made from it, on a live server.
+
+No answer is a defect, every answer is as documented, and what was refused has changed nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.unit.api.conftest import served
+
+from neve.api.app import create_app
+
+# As many as the profile of the tests asks for, but a request takes longer than a function.
+EXAMPLES = min(settings().max_examples, 100) // 5
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def live(shared_neve):
+    with served(shared_neve) as url:
+        yield url
+
+
+# What is behind the routes does not matter for their document.
+DOCUMENT = create_app(None).openapi()
+OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
+
+
+def name_a_table_that_is_there(case):
+    """Names that are made up are refused before anything else is looked at."""
+    if "table" in (case.path_parameters or {}):
+        case.path_parameters["table"] = "analytics.events"
+    if isinstance(case.body, dict) and "namespace" in case.body:
+        case.body |= {"catalog": "production", "namespace": "analytics", "table": "events"}
+
+
+def changes(neve):
+    """All that a request could change."""
+    store = neve._services.store
+    jobs = [(job.job_id, job.state, job.cancel_requested) for job in store.jobs(limit=10_000)]
+    plans = [(plan.plan_id, plan.approved_at) for plan in store.plans.newest(1000)]
+    return jobs, plans, store.set_aside_tables(), store.schedule_states()
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_an_operation_keeps_to_the_document(path, method, live, shared_neve):
+    cases = schemathesis.openapi.from_dict(DOCUMENT)[path][method].as_strategy()
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @given(cases, st.booleans())
+    def check(case, is_known):
+        if is_known:
+            name_a_table_that_is_there(case)
+        before = changes(shared_neve)
+        response = case.call(base_url=live, timeout=20)
+        case.validate_response(response, checks=CHECKS)
+        if response.status_code >= 400:
+            assert changes(shared_neve) == before
+
+    check()

@@ -1,0 +1,144 @@
+"""A process that serves: its roles begin together, answer, and end in good order."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+import uvicorn
+
+from neve import Neve
+from neve.model.errors import ConfigError, EnvironmentProblem
+from neve.model.job import JobState
+from neve.serve import Role, ServeSettings, run
+
+WAIT_SECONDS = 30
+
+
+async def tiny(scope, receive, send):
+    """An application that answers everything alike."""
+    if scope["type"] == "lifespan":
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            await send({"type": message["type"] + ".complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"here"})
+
+
+def config(neve, host, port):
+    return uvicorn.Config(tiny, host=host, port=port, log_level="critical", ws="none")
+
+
+@pytest.fixture
+def neve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Neve.open() as opened:
+        # No test of this file needs Spark.
+        monkeypatch.setattr(opened, "warm_up", lambda: None)
+        yield opened
+
+
+class Served:
+    """A server in a thread, as a process would be in another one."""
+
+    def __init__(self, neve, *roles, **changes):
+        self.said = []
+        self.stop = threading.Event()
+        settings = ServeSettings(roles, port=0, tick_seconds=0.02, **changes)
+        self.errors = []
+
+        def serve():
+            try:
+                run(neve, settings, make_config=config, say=self.said.append, stop=self.stop)
+            except ConfigError as error:
+                self.errors.append(error)
+
+        self._thread = threading.Thread(target=serve)
+
+    def __enter__(self):
+        self._thread.start()
+        wait_for(lambda: any(text.startswith("Serving") for text in self.said))
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self._thread.join(WAIT_SECONDS)
+        assert not self._thread.is_alive()
+
+    @property
+    def address(self):
+        return next(text for text in self.said if text.startswith("Listening")).split()[-1]
+
+
+def wait_for(is_so):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)
+
+
+def test_the_api_answers_until_it_is_stopped(neve):
+    with Served(neve, Role.API) as served:
+        with urllib.request.urlopen(served.address, timeout=WAIT_SECONDS) as answer:
+            assert answer.read() == b"here"
+        address = served.address
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(address, timeout=WAIT_SECONDS)
+    assert "Serving: api." in served.said
+
+
+def test_a_worker_runs_what_waits(neve):
+    job = neve._services.store.submit("j1", _request(neve, "drop_everything"))
+    with Served(neve, Role.WORKER):
+        wait_for(lambda: neve.job(job.job_id).state.is_final)
+
+    assert neve.job("j1").state is JobState.FAILED
+
+
+def test_a_scheduler_submits_and_runs_nothing(neve, monkeypatch):
+    ticks = []
+    turns = neve.scheduler()
+    monkeypatch.setattr(turns, "tick", ticks.append)
+    monkeypatch.setattr(neve, "scheduler", lambda: turns)
+    neve._services.store.submit("j1", _request(neve, "drop_everything"))
+    with Served(neve, Role.SCHEDULER):
+        wait_for(lambda: len(ticks) > 2)
+
+    assert neve.job("j1").state is JobState.QUEUED
+
+
+def test_a_part_that_cannot_begin_ends_the_others(neve):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = ServeSettings((Role.API, Role.WORKER), port=taken.getsockname()[1])
+        with pytest.raises(ConfigError, match="cannot be listened on") as caught:
+            run(neve, settings, make_config=config, stop=threading.Event())
+    assert "--port" in caught.value.next_step
+    assert not [t for t in threading.enumerate() if t.name in ("neve-worker", "neve-api")]
+
+
+def test_an_api_that_is_not_installed_is_explained(neve, monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("neve.serve.import_module", missing)
+    with pytest.raises(EnvironmentProblem) as caught:
+        run(neve, ServeSettings((Role.API,), port=0), stop=threading.Event())
+    assert "neve[server]" in caught.value.next_step
+
+
+def test_a_server_whose_api_ends_ends_as_a_whole(neve, monkeypatch):
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: None)
+    stop = threading.Event()
+    run(neve, ServeSettings((Role.API,), port=0), make_config=config, stop=stop)
+
+    assert stop.is_set()
+
+
+def _request(neve, operation):
+    from neve.model.job import JobRequest
+
+    return JobRequest(neve.table("lake.db.t"), operation)

@@ -1,0 +1,130 @@
+"""Write the Postman collection and its environments from the OpenAPI document.
+
+python tools/postman.py docs/postman
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from neve.api.app import create_app
+
+COLLECTION_SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+METHODS = ("get", "post", "put", "patch", "delete")
+#: Path parameters, by the variables of the collection that fill them.
+VARIABLES = {"table": "table_ref", "name": "policy"}
+TABLE = {"catalog": "{{catalog}}", "namespace": "{{namespace}}", "table": "{{table}}"}
+#: Bodies of requests that need more than an empty one.
+BODIES: dict[str, dict[str, Any]] = {
+    "POST /api/v1/compact": {
+        **TABLE,
+        "strategy": "small_files",
+        "options": {"target_file_size": "1GB", "max_cost": 10.0},
+    },
+    "POST /api/v1/plans": {**TABLE, "options": {"target_file_size": "512MB"}},
+    "POST /api/v1/plans/{plan_id}/approve": {"approved_by": "{{user}}"},
+    "POST /api/v1/tables/{table}/maintain": {"operations": ["rewrite_manifests"], "dry_run": True},
+    "POST /api/v1/tables/{table}/rollback": {"job_id": "{{job_id}}"},
+    "PUT /api/v1/set-aside/{table}": {"reason": "Tried out with Postman."},
+}
+#: What answers give to later requests.
+CAPTURED = {"POST /api/v1/compact": "job_id", "POST /api/v1/plans": "plan_id"}
+#: Requests that depend on what was there before may be refused, too.
+MAY_BE_REFUSED = {
+    "POST /api/v1/jobs/{job_id}/retry": [404, 409],
+    "DELETE /api/v1/jobs/{job_id}": [409],
+    "GET /api/v1/policies/{name}": [404],
+    "POST /api/v1/tables/{table}/rollback": [409, 422],
+    "POST /api/v1/tables/{table}/expire": [409],
+    "POST /api/v1/plans/{plan_id}/apply": [409],
+    "GET /api/v1/ready": [503],
+}
+ENVIRONMENTS = {
+    "local": {"base_url": "http://localhost:8080", "catalog": "lake", "namespace": "demo"},
+    "production": {
+        "base_url": "https://neve.example.com",
+        "catalog": "production",
+        "namespace": "analytics",
+    },
+}
+
+
+def collection(document: dict[str, Any]) -> dict[str, Any]:
+    """One folder for each tag, one request for each operation, in the document's order."""
+    folders: dict[str, list[dict[str, Any]]] = {}
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if operation := item.get(method):
+                folders.setdefault(operation["tags"][0], []).append(
+                    _request(method.upper(), path, operation)
+                )
+    return {
+        "info": {"name": document["info"]["title"], "schema": COLLECTION_SCHEMA},
+        "item": [{"name": name, "item": requests} for name, requests in folders.items()],
+        "variable": [{"key": name, "value": "none"} for name in ("job_id", "plan_id")],
+    }
+
+
+def _request(method: str, path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    name = f"{method} {path}"
+    filled = re.sub(r"\{(\w+)\}", lambda f: "{{" + VARIABLES.get(f[1], f[1]) + "}}", path)
+    request: dict[str, Any] = {
+        "method": method,
+        "description": operation.get("description", ""),
+        "header": [],
+        "url": {"raw": "{{base_url}}" + filled, "host": ["{{base_url}}"], "path": _parts(filled)},
+    }
+    if "requestBody" in operation:
+        request["header"].append({"key": "Content-Type", "value": "application/json"})
+        text = json.dumps(BODIES.get(name, {}), indent=2)
+        request["body"] = {"mode": "raw", "raw": text}
+    return {"name": name, "request": request, "event": [_test(name, operation)]}
+
+
+def _parts(path: str) -> list[str]:
+    return path.strip("/").split("/")
+
+
+def _test(name: str, operation: dict[str, Any]) -> dict[str, Any]:
+    good = sorted(int(code) for code in operation["responses"] if code.startswith("2"))
+    # A dry run answers 200 where the work itself would be accepted.
+    expected = [*good, 200, *MAY_BE_REFUSED.get(name, ())]
+    codes = ", ".join(str(code) for code in dict.fromkeys(expected))
+    lines = [
+        'pm.test("status", function () {',
+        f"    pm.expect(pm.response.code).to.be.oneOf([{codes}]);",
+        "});",
+    ]
+    if captured := CAPTURED.get(name):
+        lines.append(f'pm.collectionVariables.set("{captured}", pm.response.json().{captured});')
+    return {"listen": "test", "script": {"type": "text/javascript", "exec": lines}}
+
+
+def environment(name: str, values: dict[str, str]) -> dict[str, Any]:
+    table_ref = "{{catalog}}.{{namespace}}.{{table}}"
+    said = {**values, "table": "events", "table_ref": table_ref, "policy": "none", "user": "ann"}
+    return {
+        "name": f"Neve {name}",
+        "values": [{"key": key, "value": value, "enabled": True} for key, value in said.items()],
+    }
+
+
+def files() -> dict[str, str]:
+    """Every file by its name."""
+    # The document does not depend on what is behind the routes.
+    document = create_app(None).openapi()  # type: ignore[arg-type]
+    made = {"neve.postman_collection.json": collection(document)}
+    for name, values in ENVIRONMENTS.items():
+        made[f"{name}.postman_environment.json"] = environment(name, values)
+    return {name: json.dumps(content, indent=2) + "\n" for name, content in made.items()}
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files().items():
+        (folder / name).write_text(text, encoding="utf-8")
