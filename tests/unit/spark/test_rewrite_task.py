@@ -280,7 +280,13 @@ def _nest(place):
     place.delete_equal(1, equality_ids=(8,))
 
 
+def _whose(place):
+    place.delete_by_vector(0, 1)
+    place.deletes[0] = replace(place.deletes[0], referenced_path=None)
+
+
 REFUSED = {
+    "a vector of no file": (_whose, "does not say whose it is"),
     "a manifest that counts other rows": (_lose_a_row, "its manifest says 99"),
     "no rows left": (_take_all, "Every row of the group is deleted"),
     "keys inside of structs": (_nest, "which is nested"),

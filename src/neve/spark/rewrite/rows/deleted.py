@@ -53,7 +53,9 @@ class Deletes:
         for delete in self._deletes:
             reached = {one.path for one in inputs if applies(delete, one)}
             if delete.kind is DeleteKind.DELETION_VECTOR and reached:
-                found[reached.pop()].append(self._vector(delete))
+                if delete.referenced_path is None:
+                    raise RowsCorrupt(f"A vector in {delete.path} does not say whose it is.")
+                found[delete.referenced_path].append(self._vector(delete))
             elif delete.kind is DeleteKind.POSITION and reached:
                 source = self._open_file(delete.path)
                 of_file = read_position_deletes(source, delete.format, reached)
