@@ -2,8 +2,10 @@
 BIN := .venv/bin
 RESULTS := .neve/bench
 PYTEST := $(BIN)/python -m coverage run -m pytest
+# Tests that every worker compiles anew take ten seconds more in each.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-spark test-attack test-system stack-up stack-down lint format schemas lock bench clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas lock bench clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,13 +21,17 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit
+	$(PYTEST) tests/slow
 	$(PYTEST) tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
 
-test-unit: setup ## Tests that need no JVM.
+test-unit: setup ## Tests that need no JVM and no server of their own.
 	$(BIN)/python -m pytest -n 2 tests/unit
+
+test-slow: setup ## Tests that start and kill servers and processes, without a JVM.
+	$(BIN)/python -m pytest tests/slow
 
 test-spark: setup ## Tests on one local Spark session.
 	$(BIN)/python -m pytest tests/spark

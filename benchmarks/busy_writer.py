@@ -1,9 +1,10 @@
 """Compaction of a table that is being written, beside Iceberg's procedure at the same pace.
 
-    python benchmarks/busy_writer.py [--seconds 90] [--pace 1.0] [--every 2.0] [--json]
+    python benchmarks/busy_writer.py [--seconds 90] [--pace 1.0] [--every 2.0] [--copy] [--json]
 
 A writer in a process of its own appends, deletes and updates (merge-on-read). Both contenders run
-in a warm session, one run every few seconds, each on a table and with a writer of its own.
+in a warm session, one run every few seconds, each on a table and with a writer of its own. `--copy`
+lets Neve copy row groups however small they are. The share that is printed is of runs with work.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mor_writer import PARTITIONS
-from neve.app import build_app
+from neve.app import App, build_app
 from neve.model.errors import NeveError
+from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
+from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import SparkEngine
@@ -36,12 +39,16 @@ from report import add_options, tell
 
 FILES = 40
 ROWS = 40_000
-#: What a run may come to: it got through, it found no work, or a writer was faster.
-THROUGH, NOTHING, REFUSED = "through", "nothing_to_do", "refused"
+#: What a run may come to: it got through, it did so with deletes that came meanwhile, it found no
+#: work, or a writer was faster, in one of its groups at least.
+THROUGH, REBASED, NOTHING, REFUSED = "through", "rebased", "nothing_to_do", "refused"
+RESULTS = (THROUGH, REBASED, NOTHING, REFUSED)
 Contender = Callable[[str], str]
 
 
-def by_neve(session: SparkSession, catalogs: dict[str, dict[str, str]], folder: Path) -> Contender:
+def by_neve(
+    session: SparkSession, catalogs: dict[str, dict[str, str]], folder: Path, *, copies: bool
+) -> Contender:
     settings = Settings(
         catalogs=catalogs,
         spark=SparkSettings(master="local[2]", conf={}),
@@ -50,18 +57,26 @@ def by_neve(session: SparkSession, catalogs: dict[str, dict[str, str]], folder: 
     app = build_app(settings, SilentReporter())
     app.engine.use(SparkEngine(lambda: session))
     maintenance = app.maintenance
+    policy = CompactionPolicy(min_row_group_bytes=1) if copies else CompactionPolicy()
 
     def compact(table: str) -> str:
         ref = app.catalogs.parse(table)
         try:
-            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=CompactionPolicy())
+            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=policy)
         except NeveError:
             return REFUSED
         if outcome.status is Status.NOTHING_TO_DO:
             return NOTHING
-        return THROUGH if outcome.status is Status.SUCCEEDED else REFUSED
+        if outcome.status is not Status.SUCCEEDED or outcome.conflicts:
+            return REFUSED
+        return REBASED if _is_rebased(app, ref, outcome.job_id) else THROUGH
 
     return compact
+
+
+def _is_rebased(app: App, table: TableRef, job_id: str) -> bool:
+    snapshots = app.maintenance.surveyor.outline(table).snapshots
+    return any(s.job_id == job_id and REBASED_FROM_PROPERTY in s.summary for s in snapshots)
 
 
 def by_procedure(session: SparkSession) -> Contender:
@@ -108,7 +123,7 @@ def contest(
             if writer.poll() is not None:
                 raise SystemExit("the writer ended before it began")
             time.sleep(0.1)
-        counts, slowest = dict.fromkeys((THROUGH, NOTHING, REFUSED), 0), 0.0
+        counts, slowest = dict.fromkeys(RESULTS, 0), 0.0
         started = time.monotonic()
         while (begun := time.monotonic()) < started + arguments.seconds:
             counts[compact(table)] += 1
@@ -126,6 +141,7 @@ def contest(
     return {
         "runs": sum(counts.values()),
         **counts,
+        "share_through": _share(counts),
         "slowest_run_s": slowest,
         "data_files_left": left.get(0, 0),
         "delete_files_left": left.get(1, 0),
@@ -134,6 +150,12 @@ def contest(
         "writes": answer["writes"],
         "writer_retries": answer["retries"],
     }
+
+
+def _share(counts: dict[str, int]) -> float | None:
+    """Of the runs that had work, those that got all of it through."""
+    done = counts[THROUGH] + counts[REBASED]
+    return done / (done + counts[REFUSED]) if done + counts[REFUSED] else None
 
 
 def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -148,7 +170,8 @@ def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     session.sparkContext.setLogLevel("OFF")
     session.sql("CREATE NAMESPACE lake.busy")
     result: dict[str, Any] = {"seconds": arguments.seconds, "pace_s": arguments.pace}
-    contenders = {"neve": by_neve(session, catalogs, folder), "iceberg": by_procedure(session)}
+    neve = by_neve(session, catalogs, folder, copies=arguments.copy)
+    contenders = {"neve": neve, "iceberg": by_procedure(session)}
     for name, compact in contenders.items():
         # A first table warms the session up for both.
         make_table(session, f"lake.busy.warm_{name}")
@@ -160,8 +183,11 @@ def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def line(name: str, side: dict[str, Any]) -> str:
+    share = side["share_through"]
     return (
-        f"  {name:8} {side[THROUGH]:3} of {side['runs']:3} runs got through, "
+        f"  {name:8} {'no work' if share is None else f'{share:.0%} got through'}: "
+        f"{side[THROUGH] + side[REBASED]} of {side['runs']} runs, "
+        f"{side[REBASED]} of them with deletes that came meanwhile, "
         f"{side[REFUSED]} refused, {side[NOTHING]} without work; "
         f"{side['data_files_left']} data and {side['delete_files_left']} delete files left; "
         f"rows {'exact' if side['rows_exact'] else 'WRONG'}; "
@@ -175,6 +201,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--pace", type=float, default=1.0, help="Seconds between writes.")
     parser.add_argument("--every", type=float, default=2.0, help="Seconds between runs.")
+    parser.add_argument("--copy", action="store_true", help="Copy row groups of any size.")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="neve-bench-") as name:
         result = run(Path(name), arguments)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -24,7 +25,7 @@ from typing import Any
 
 from lake import BenchLake
 from neve.app import App, build_app
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, RewriteMode
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings
 from neve.spark.engine import SparkEngine
@@ -38,9 +39,9 @@ CASES: dict[str, dict[str, Any]] = {
     "copy-1gb": {"files": 200, "megabytes": 5.2},
     "copy-4gb": {"files": 800, "megabytes": 5.2},
     "wide": {"files": 100, "megabytes": 6.0, "columns": 300},
-    "action-overhead": {"files": 2_000, "megabytes": 0.085},
     "many-files": {"files": 10_000, "megabytes": 0.02, "partitions": 100},
 }
+OVERHEAD = {"files": 2_000, "megabytes": 0.085}
 ONE_SHOTS: dict[str, dict[str, Any]] = {
     "spark_low_entropy": {"by_spark": True, "entropy_bits": 12},
     "spark_high_entropy": {"by_spark": True, "entropy_bits": 40},
@@ -73,7 +74,9 @@ class Bench:
         self.neve("warm", CompactionPolicy(TARGET_BYTES))
         self.iceberg("warm")
 
-    def neve(self, name: str, policy: CompactionPolicy) -> dict[str, Any]:
+    def neve(
+        self, name: str, policy: CompactionPolicy, request: PlanRequest | None = None
+    ) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
         run_tasks, in_tasks_s = engine.run_tasks, [0.0]
 
@@ -88,7 +91,7 @@ class Bench:
         with measured() as usage:
             outcome = maintenance.compact(
                 self.app.catalogs.parse(f"bench.{name}_neve"),
-                PlanRequest(),
+                request or PlanRequest(),
                 where=None,
                 policy=policy,
             )
@@ -166,6 +169,27 @@ def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
     }
 
 
+def run_overhead(bench: Bench) -> dict[str, Any]:
+    """What goes through Iceberg's action anyway; in both orders, because the first one warms."""
+    pairs = ("overhead_1", "overhead_2")
+    policy, request = CompactionPolicy(TARGET_BYTES), PlanRequest(engine=RewriteMode.SPARK)
+    size_bytes = sum(bench.lake.make_twins(name, **OVERHEAD) for name in pairs)
+    ours, theirs = [bench.neve(pairs[0], policy, request)], [bench.iceberg(pairs[0])]
+    theirs.append(bench.iceberg(pairs[1]))
+    ours.append(bench.neve(pairs[1], policy, request))
+    totals = {
+        who: {key: sum(run[key] for run in runs) for key in ("cpu_s", "wall_s")}
+        for who, runs in (("neve", ours), ("iceberg", theirs))
+    }
+    return {
+        "case": "action-overhead",
+        "bytes": size_bytes,
+        **totals,
+        "cpu_times": totals["neve"]["cpu_s"] / totals["iceberg"]["cpu_s"],
+        "wall_times": totals["neve"]["wall_s"] / totals["iceberg"]["wall_s"],
+    }
+
+
 def run_one_shot(bench: Bench, name: str, megabytes: int) -> dict[str, Any]:
     """Both as programs of their own, JVM start included."""
     options = {"files": round(megabytes / 5.2), "megabytes": 5.2, **ONE_SHOTS[name]}
@@ -200,6 +224,8 @@ def run_one_shot(bench: Bench, name: str, megabytes: int) -> dict[str, Any]:
 def describe(result: dict[str, Any]) -> str:
     if result["case"] == "one-shot":
         return _describe_one_shot(result)
+    if result["case"] == "action-overhead":
+        return _describe_overhead(result)
     ours, theirs, cp = result["neve"], result["iceberg"], result["cp"]
     text = (
         f"{result['case']:<12} {result['bytes'] / 2**20:.0f} MB, files {ours['files']}, "
@@ -222,6 +248,17 @@ def describe(result: dict[str, Any]) -> str:
     )
 
 
+def _describe_overhead(result: dict[str, Any]) -> str:
+    sides = ", ".join(
+        f"{name} {result[name]['cpu_s']:.1f} CPU-s {result[name]['wall_s']:.1f} s wall"
+        for name in ("neve", "iceberg")
+    )
+    return (
+        f"action-overhead {result['bytes'] / 2**20:.0f} MB, both orders: {sides}: "
+        f"{result['cpu_times']:.2f} × the CPU-seconds, {result['wall_times']:.2f} × the wall"
+    )
+
+
 def _describe_one_shot(result: dict[str, Any]) -> str:
     phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in result["phases"].items())
     around = sum(result["phases"].values()) - result["phases"].get("stage/copy", 0.0)
@@ -236,10 +273,15 @@ def _describe_one_shot(result: dict[str, Any]) -> str:
     )
 
 
-def run(bench: Bench, case: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    if case == "one-shot":
-        return [run_one_shot(bench, name, arguments.megabytes) for name in ONE_SHOTS]
-    return [run_case(bench, case, reads=arguments.reads)]
+def run(bench: Bench, case: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    if case == "action-overhead":
+        yield run_overhead(bench)
+        return
+    if case != "one-shot":
+        yield run_case(bench, case, reads=arguments.reads)
+        return
+    for name in ONE_SHOTS:
+        yield run_one_shot(bench, name, arguments.megabytes)
 
 
 def main() -> None:
@@ -254,7 +296,12 @@ def main() -> None:
     try:
         bench = Bench(folder)
         bench.warm()
-        results = [result for case in arguments.cases for result in run(bench, case, arguments)]
+        results = []
+        for case in arguments.cases:
+            for result in run(bench, case, arguments):
+                # A long run that is ended has told what it knew.
+                print(describe(result), file=sys.stderr, flush=True)
+                results.append(result)
         tell(arguments, results, "\n".join(describe(result) for result in results))
     finally:
         shutil.rmtree(folder)

@@ -40,6 +40,8 @@ def run(folder: Path, tables: int) -> dict[str, float]:
         "all_homes_only_s": all_homes_s,
         "all_s": all_s,
         "all_per_table_ms": 1000 * all_s / tables,
+        "one_ratio": one_s / homes_s,
+        "all_ratio": all_s / all_homes_s,
         "grown_mib": grown_kib / 1024,
     }
 
@@ -52,6 +54,7 @@ def ask(folder: Path, tables: int, *, with_references: bool = True) -> tuple[flo
     uri = f"sqlite:///{folder}/catalog.db"
     warehouse = (folder / "warehouse").as_uri()
     catalogs = Catalogs({"lake": {"type": "sql", "uri": uri, "warehouse": warehouse}})
+    strays = [f"{warehouse}/stray-{item}" for item in range(CANDIDATES - 1)]
     started = time.perf_counter()
     surveyor = CatalogSurveyor(catalogs, lambda: datetime.now(tz=UTC))
     listed = surveyor.tables("lake.*")
@@ -60,11 +63,10 @@ def ask(folder: Path, tables: int, *, with_references: bool = True) -> tuple[flo
         surveyor.locations()
         if with_references:
             # A file of the next table stands for one that lies below this table's location.
-            other = surveyor.location(listed[(number + 1) % len(listed)])
-            shared = f"{other.location}/data/day=day-0000/00000000-{_uuid(0)}.parquet"
-            paths = [f"{warehouse}/stray-{item}" for item in range(CANDIDATES - 1)]
-            surveyor.needed(table, [shared, *paths])
-            needed += len(surveyor.needed(table, [shared, *paths], recheck=True))
+            other = f"{warehouse}/bench/{listed[(number + 1) % len(listed)].name}"
+            shared = f"{other}/data/day=day-0000/00000000-{_uuid(0)}.parquet"
+            surveyor.needed(table, [shared, *strays])
+            needed += len(surveyor.needed(table, [shared, *strays], recheck=True))
     return time.perf_counter() - started, needed
 
 

@@ -41,25 +41,23 @@ def main() -> None:
     from neve.catalog.metadata_commit import CatalogMetadataWriter
     from neve.catalog.surveyor import CatalogSurveyor
     from neve.cli.main import app
-    from neve.service import maintain
-    from neve.spark import session
+    from neve.service.operations import rewrite_data_files
     from neve.spark.engine import SparkEngine
 
     PHASES["imports"] = time.perf_counter() - BEGUN
     for owner, names, phase in (
         (CatalogSurveyor, ("survey", "outline", "copy_inputs"), "catalog"),
-        (CatalogMetadataWriter, ("commit", "change", "apply", "set_tag"), "tag"),
-        (maintain, ("make_plan",), "plan"),
-        (session, ("build_session",), "session"),
-        (SparkEngine, ("splice", "stage", "rewrite"), "stage/copy"),
+        (CatalogMetadataWriter, ("commit",), "tag"),
+        (rewrite_data_files, ("make_plan",), "plan"),
+        (SparkEngine, ("warm_up",), "session"),
+        (SparkEngine, ("run_tasks", "stage", "rewrite"), "stage/copy"),
         (SparkEngine, ("replace_files", "commit_staged"), "commit"),
         (SparkEngine, ("live_rows",), "verify"),
         (CatalogLog, ("write",), "log row"),
         (App, ("stop",), "stop"),
     ):
         for name in names:
-            if hasattr(owner, name):
-                timed(owner, name, phase)
+            timed(owner, name, phase)
     try:
         app(["compact", table, "--config", config, "-o", "json"])
     finally:

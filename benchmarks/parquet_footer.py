@@ -18,10 +18,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from neve.parquet.copy_local import splice_local
-from neve.parquet.copy_store import splice_to_store
 from neve.parquet.footer import read_footer
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
@@ -112,7 +110,6 @@ def measure_copies(folder: Path, megabytes: int, files: int) -> list[dict[str, o
         "splice": lambda: splice_local(plan, target),
         "splice, synced": lambda: splice_local(plan, target, sync=True),
         "splice, compared": lambda: splice_local(plan, target, verify="bytes"),
-        "splice by stream": lambda: splice_to_store(plan, fs.LocalFileSystem(), str(target)),
     }
     results: list[dict[str, object]] = []
     for name, work in ways.items():

@@ -15,7 +15,6 @@ FOLDER = Path(__file__).parents[1] / "docs" / "json"
 @cache
 def validator(name: str) -> Draft202012Validator:
     schema = json.loads((FOLDER / f"{name}.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
 
 

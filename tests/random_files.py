@@ -311,6 +311,35 @@ DOUBTFUL: tuple[Style, ...] = (of_nan, of_nan, inverted, signed)
 LYING: tuple[Style, ...] = (*DOUBTFUL, a_lie, a_lie, a_lie)
 
 
+#: What a column of a file holds where its bounds are to be nasty; others take what they get.
+PALETTES: dict[type, tuple[Any, ...]] = {
+    types.FloatType: (NAN, -0.0, 0.0, 2.5),
+    types.DoubleType: (NAN, -0.0, 0.0, 2.5),
+    types.StringType: (SMILEY, WIDE, "abcdefghijklmnopqrstuvwxyz", "z" * 40),
+    types.BinaryType: (b"ab" * 20, b"\xff\x01", b"\xff" * 20),
+}
+
+
+def nasty_rows(columns: Sequence[Column], part: int, keys: Sequence[int]) -> list[Row]:
+    """Rows whose columns take all of a palette in turn, so that every bound has two ends."""
+    rows = []
+    for place, key in enumerate(keys):
+        row: Row = {PARTITION: part, KEY: key, PARENT: {}}
+        for column in columns:
+            palette = PALETTES.get(type(column.of), column.values)
+            parent, _, child = column.name.partition(".")
+            (row[parent] if child else row)[child or parent] = palette[place % len(palette)]
+        rows.append(row)
+    return rows
+
+
+def told_by(
+    choose: Choices, columns: Sequence[Column], rows: list[Row], style: Style
+) -> ColumnMetrics:
+    """What one style tells of every column."""
+    return _metrics({c.field_id: style(choose, c, [c.value(row) for row in rows]) for c in columns})
+
+
 def draw_styles(
     choose: Choices, columns: Sequence[Column], styles: Sequence[Style]
 ) -> dict[str, Style]:
@@ -326,6 +355,10 @@ def draw_metrics(
     for column in columns:
         style = choose.choice((exact, exact, styles[column.name]))
         told[column.field_id] = style(choose, column, [column.value(row) for row in rows])
+    return _metrics(told)
+
+
+def _metrics(told: dict[int, Told]) -> ColumnMetrics:
     parts: list[Any] = [
         {key: each[place] for key, each in told.items() if each[place] is not None}
         for place in range(5)

@@ -18,7 +18,9 @@ from neve.model.diagnosis import Diagnosis
 from neve.model.errors import ConfigError, EngineNeeded
 from neve.model.events import JobEvent
 from neve.model.job import TRINO
+from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
+from neve.notify.channels import Channels
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
@@ -65,9 +67,14 @@ class App:
         default = self.catalogs.default if known else trino
         return parse_table_ref(name, default_catalog=default, catalogs=[*known, trino])
 
-    def telling(self, events: Callable[[JobEvent], None]) -> App:
-        """The same, whose jobs send their events there."""
-        return replace(self, maintenance=replace(self.maintenance, events=events))
+    def telling(
+        self, events: Callable[[JobEvent], None], warn: Callable[[str], None] | None = None
+    ) -> App:
+        """The same, whose jobs send their events there, and what troubles nobody else to `warn`."""
+        maintenance = replace(self.maintenance, events=events)
+        if warn is not None:
+            maintenance = replace(maintenance, warn=warn)
+        return replace(self, maintenance=maintenance)
 
     def by_trino(self, services: Services) -> Services:
         """The same services, with Trino in the place of Spark."""
@@ -129,9 +136,16 @@ def build_app(
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
         policies=Policies(settings.policy_book(catalogs.default if catalogs.names else None)),
+        notifier=make_notifier(settings),
+        digest_time=DigestTime(settings.notifications.digest_at, settings.notifications.timezone),
     )
     trino = Lazy(partial(make_trino, settings.trino))
     return App(settings, catalogs, store, maintenance, engine, trino)
+
+
+def make_notifier(settings: Settings) -> Channels | None:
+    addresses = settings.notifications.channels
+    return Channels(addresses, settings.secrets()) if addresses else None
 
 
 def make_engine(
@@ -148,6 +162,7 @@ def make_engine(
 
     def make_session() -> SparkSession:
         reporter("Starting Spark …")
+        catalogs.open_ahead()
         return build_session(
             properties,
             master=settings.master,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from neve.model.errors import InputError
-from neve.model.table import TableRef, split_name
+from neve.model.table import TableRef, read_name
 
 Value = TypeVar("Value")
 _TABLE_KEYS = {"catalog", "namespace", "name"}
@@ -90,7 +90,7 @@ def _tables_of_names(document: Any) -> Any:
 
 def _table_parts(name: str) -> dict[str, Any]:
     try:
-        catalog, *namespace, table = split_name(name)
+        catalog, *namespace, table = read_name(name)
     except InputError as error:
         raise ValueError(error.message) from error
     return {"catalog": catalog, "namespace": namespace, "name": table}

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
+from neve.listeners import CarefulReporter, Listeners
 from neve.looking import Overrides, Table
 from neve.machine import Check
 from neve.model.errors import EngineNeeded, InputError
@@ -54,7 +56,7 @@ from neve.service.run_job import run, submit
 from neve.service.services import Services
 from neve.serving import Serving
 from neve.settings import load_settings
-from neve.telemetry import event_log, spark_log
+from neve.telemetry import event_log, spark_log, warning_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,13 +77,13 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Serving):
+class Neve(Queueing, Serving, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._listeners: list[Callable[[JobEvent], None]] = [app.maintenance.events]
-        self._services = replace(app.maintenance, events=self._tell)
+        self._listeners = Listeners(app.maintenance.events)
+        self._services = replace(app.maintenance, events=self._listeners)
 
     @classmethod
     def open(
@@ -98,8 +100,8 @@ class Neve(Queueing, Serving):
         """
         settings = load_settings(str(config) if config is not None else None)
         lines = replace(log or LogSettings(), secrets=settings.secrets())
-        app = build_app(settings, reporter or Silent(), spark_log(lines))
-        neve = cls(app.telling(event_log(lines)))
+        app = build_app(settings, CarefulReporter(reporter or Silent()), spark_log(lines))
+        neve = cls(app.telling(event_log(lines), warning_log(lines)))
         if spark is not None:
             app.borrow(spark)
         return neve
@@ -188,6 +190,7 @@ class Neve(Queueing, Serving):
         tenant: str = "",
         priority: int = 0,
         not_before: datetime | None = None,
+        max_attempts: int = 3,
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -196,6 +199,7 @@ class Neve(Queueing, Serving):
             tenant=tenant,
             priority=priority,
             not_before=not_before,
+            max_attempts=max_attempts,
         )
         return submit(self._services_for(request), request)
 
@@ -354,12 +358,12 @@ class Neve(Queueing, Serving):
 
     @contextmanager
     def events(self, listener: Callable[[JobEvent], None]) -> Iterator[None]:
-        """Tell the listener every event of this process's jobs, for the length of the block."""
-        self._listeners.append(listener)
-        try:
+        """Tell the listener every event of this process's jobs, for the length of the block.
+
+        One that raises is logged once, and stops neither a job nor the other listeners.
+        """
+        with self._listeners.with_listener(listener):
             yield
-        finally:
-            self._listeners.remove(listener)
 
     def stop(self) -> None:
         """Ask the jobs of this process to stop at their next boundary."""
@@ -377,10 +381,6 @@ class Neve(Queueing, Serving):
     def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
         """Make a table with the small-files problem, cure it, and check that no row changed."""
         return tell_story(self._app, batches, events, partitions)
-
-    def _tell(self, event: JobEvent) -> None:
-        for listener in list(self._listeners):
-            listener(event)
 
 
 def _operation(name: str | Operation) -> Operation:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import unquote
 
 SECRET_NAME = re.compile(
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
 )
+ADDRESS_PARTS = re.compile(r"[/@:?&=]")
+#: Host names and plain words would hide what a log is read for.
+TOKEN = re.compile(r"(?=.*[0-9A-Z])[A-Za-z0-9_+%-]{8,}")
 USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 HIDDEN = "***"
 #: Shorter values would hide parts of words that are no secrets.
@@ -27,6 +30,18 @@ def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
                 found += [part.rstrip("@"), unquote(part.rstrip("@"))]
     pieces = [*found, *(part for value in found for part in value.split(":"))]
     return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
+
+
+def secrets_of_addresses(addresses: Iterable[str]) -> list[str]:
+    """Addresses of notices, and what in them looks like a token: it is all that it takes to write
+    there.
+    """
+    found = set()
+    for address in addresses:
+        rest = address.partition("://")[2]
+        found |= {address, rest}
+        found |= {part for part in ADDRESS_PARTS.split(rest) if TOKEN.fullmatch(part)}
+    return sorted((f for f in found if len(f) >= MIN_SECRET_CHARACTERS), key=len, reverse=True)
 
 
 def hide_secrets(text: str, secrets: Collection[str]) -> str:

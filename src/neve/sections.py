@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Callable
+from datetime import time
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainValidator,
     field_validator,
     model_validator,
 )
 
 from neve.model.durations import parse_duration
+from neve.model.errors import InputError
 from neve.model.orphans import OrphanRules, check_orphan_age
 from neve.model.policy import DEFAULT_TARGET_FILE_SIZE_BYTES, CompactionPolicy
 from neve.model.sizes import parse_size
 from neve.planning.cost import CostModel
+from neve.policy import values as read
+
+
+def _as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
+    """A value that is written as in a policy."""
+
+    def check(raw: object) -> Any:
+        try:
+            return reader(raw)
+        except InputError as error:
+            raise ValueError(" ".join(filter(None, (error.message, error.next_step)))) from error
+
+    return PlainValidator(check)
+
+
+TimeZone = Annotated[str, _as_policies_read(read.timezone)]
+Names = Annotated[tuple[str, ...], _as_policies_read(read.words)]
 
 
 class Section(BaseModel):
@@ -161,3 +182,33 @@ class MaintainSettings(Section):
 
     #: Tables that are worked on at the same time.
     parallel_tables: int = Field(default=4, ge=1, le=64)
+
+
+class ServerSettings(Section):
+    """Where `neve serve` listens. It asks nobody who they are, so that it is for this machine."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=1, le=65535)
+
+
+class SchedulerSettings(Section):
+    """When tables get their turn from `neve serve`, unless a policy says otherwise."""
+
+    enabled: bool = True
+    #: For tables without a schedule of their own; without it, these wait to be asked for.
+    default_schedule: Annotated[str | None, _as_policies_read(read.cron)] = None
+    #: The clock of schedules and windows that name none.
+    timezone: TimeZone = "UTC"
+
+
+class NotificationSettings(Section):
+    """Whom to tell: addresses by name, and who hears of what where no policy says it."""
+
+    # An address holds the secrets that it takes to write there.
+    channels: dict[str, str] = Field(default_factory=dict, repr=False)
+    failures: Names = ()
+    recoveries: Names = ()
+    digest: Names = ()
+    #: When the digest of the day before is sent.
+    digest_at: Annotated[time, _as_policies_read(read.clock)] = time(6)
+    timezone: TimeZone = "UTC"

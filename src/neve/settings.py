@@ -1,14 +1,14 @@
 """Configuration: neve.yaml, the environment, then built-in defaults.
 
 The file is found by `--config`, by NEVE_CONFIG, or as ./neve.yaml. Values may hold ${VAR},
-${VAR:-default} and ${VAR:?message}. NEVE_SPARK__MASTER and the like override single values.
+${VAR:-default}, ${VAR:?message} and ${ENV:VAR}. NEVE_SPARK__MASTER and the like override single
+values. What a compaction service's file says in other words is translated (`neve.config`).
 Catalogs that the file does not name are looked up in ~/.pyiceberg.yaml.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,17 +27,23 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from neve.config.service_file import TRANSLATED, TRANSLATED_IN, translated
+from neve.config.variables import expand_variables
 from neve.model.errors import ConfigError, NeveError
-from neve.model.policies import PolicyBook, PolicyRule
+from neve.model.policies import PolicyBook, PolicyRule, Setting
 from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
 from neve.policy.documents import read_policies
-from neve.policy.resolve import general_settings
-from neve.secrets import secrets_of
+from neve.policy.resolve import chosen_setting, general_settings
+from neve.policy.values import suggest
+from neve.secrets import secrets_of, secrets_of_addresses
 from neve.sections import (
     CompactionSettings,
     CostSettings,
     MaintainSettings,
+    NotificationSettings,
     OrphanSettings,
+    SchedulerSettings,
+    ServerSettings,
     SparkSettings,
     StateSettings,
     TrinoSettings,
@@ -47,15 +53,18 @@ __all__ = [
     "CompactionSettings",
     "CostSettings",
     "MaintainSettings",
+    "NotificationSettings",
     "OrphanSettings",
+    "SchedulerSettings",
+    "ServerSettings",
     "Settings",
     "SparkSettings",
     "StateSettings",
     "TrinoSettings",
+    "expand_variables",
     "load_settings",
 ]
 
-VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<kind>:-|:\?)(?P<rest>[^}]*))?\}")
 DEFAULT_CATALOG = "lake"
 EMBEDDED_CATALOG = {
     "type": "sql",
@@ -83,6 +92,9 @@ class Settings(BaseSettings):
     compaction: CompactionSettings = CompactionSettings()
     orphans: OrphanSettings = OrphanSettings()
     cost: CostSettings = CostSettings()
+    server: ServerSettings = ServerSettings()
+    scheduler: SchedulerSettings = SchedulerSettings()
+    notifications: NotificationSettings = NotificationSettings()
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False
@@ -90,7 +102,9 @@ class Settings(BaseSettings):
     def secrets(self) -> list[str]:
         """Values that must not appear in any line of a log."""
         own = {"password": self.trino.password or "", "url": self.state.url}
-        return secrets_of({**self.catalogs, "spark": self.spark.conf, "": own})
+        channels = self.notifications.channels
+        found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
+        return [*secrets_of_addresses(channels.values()), *found]
 
     def policy_book(self, default_catalog: str | None = None) -> PolicyBook:
         """All that is configured about what tables should get."""
@@ -98,9 +112,30 @@ class Settings(BaseSettings):
         general = {
             **general_settings("compaction", compaction.policy(), compaction.chosen()),
             **general_settings("remove_orphan_files", orphans.rules(), orphans.chosen()),
+            **self._schedule(),
+            **self._notify(),
         }
         catalog = default_catalog or self.default_catalog or next(iter(self.catalogs), None)
         return PolicyBook(self.policies, general, catalog, self.import_amoro)
+
+    def _schedule(self) -> dict[str, Setting]:
+        """What the section about the scheduler says for every table."""
+        said = self.scheduler.model_fields_set
+        zone = self.scheduler.timezone if "timezone" in said else None
+        return {
+            **chosen_setting(
+                "schedule", self.scheduler.default_schedule, "scheduler.default_schedule"
+            ),
+            **chosen_setting("window.timezone", zone, "scheduler.timezone"),
+        }
+
+    def _notify(self) -> dict[str, Setting]:
+        """Who hears of every table."""
+        said: dict[str, Setting] = {}
+        for name in ("failures", "recoveries", "digest"):
+            channels = getattr(self.notifications, name)
+            said |= chosen_setting(f"notify.{name}", channels, f"notifications.{name}")
+        return said
 
     @field_validator("catalogs", mode="before")
     @classmethod
@@ -191,35 +226,7 @@ def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigError(f"The configuration file {path} must hold a mapping at its top.")
     expanded = expand_variables(values, environ)
     assert isinstance(expanded, dict)
-    return {str(key): value for key, value in expanded.items()}
-
-
-def expand_variables(value: object, environ: Mapping[str, str]) -> object:
-    """Replace ${VAR}, ${VAR:-default} and ${VAR:?message} in every text of the value.
-
-    This happens after YAML was read, so that a variable's text cannot change the structure.
-    """
-    if isinstance(value, dict):
-        return {key: expand_variables(item, environ) for key, item in value.items()}
-    if isinstance(value, list):
-        return [expand_variables(item, environ) for item in value]
-    if not isinstance(value, str):
-        return value
-
-    def replace(found: re.Match[str]) -> str:
-        name, kind, rest = found.group("name", "kind", "rest")
-        # As in shells, an empty variable counts as missing where a default or message is given.
-        if environ.get(name) or (name in environ and kind is None):
-            return environ[name]
-        if kind == ":-":
-            return str(rest)
-        why = f": {rest}" if kind == ":?" and rest else ""
-        raise ConfigError(
-            f"The configuration needs the environment variable {name}{why}.",
-            next_step=f"Set {name}, or write ${{{name}:-default}} in the file.",
-        )
-
-    return VARIABLE.sub(replace, value)
+    return translated({str(key): value for key, value in expanded.items()})
 
 
 def _explain(error: ValidationError, path: Path | None) -> NeveError:
@@ -228,21 +235,21 @@ def _explain(error: ValidationError, path: Path | None) -> NeveError:
     key = ".".join(str(part) for part in first["loc"])
     source = f"The configuration file {path}" if path else "The configuration"
     if first["type"] == "extra_forbidden":
-        known = ", ".join(sorted(_known_keys(first["loc"])))
-        return ConfigError(
-            f"{source} has an unknown key: {key}.", next_step=f"Known keys there: {known}."
-        )
+        next_step = suggest(str(first["loc"][-1]), _known_keys(first["loc"]))
+        return ConfigError(f"{source} has an unknown key: {key}.", next_step=next_step)
     return ConfigError(f"{source} is wrong at {key}: {first['msg']}.")
 
 
 def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    if len(location) == 1:
+        return [*Settings.model_fields, *TRANSLATED]
     fields = Settings.model_fields
     for part in location[:-1]:
         annotation = fields[str(part)].annotation if str(part) in fields else None
         if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
             return []
         fields = annotation.model_fields
-    return list(fields)
+    return [*fields, *TRANSLATED_IN.get(str(location[0]), ())]
 
 
 def _absolute(properties: dict[str, str], folder: Path) -> dict[str, str]:

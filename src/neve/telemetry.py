@@ -57,6 +57,19 @@ def spark_log(settings: LogSettings) -> Callable[[SparkLine], None] | None:
     return write
 
 
+def warning_log(settings: LogSettings) -> Callable[[str], None]:
+    """What writes a trouble that no job fails for: into the log, or to stderr without one."""
+    logger = _logger(settings) if settings.is_wanted else None
+
+    def write(message: str) -> None:
+        if logger is not None:
+            logger.info(message, level="warning")
+        else:
+            sys.stderr.write(f"Warning: {hide_secrets(message, settings.secrets)}\n")
+
+    return write
+
+
 def _logger(settings: LogSettings) -> Any:
     import structlog
 

@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -43,13 +44,13 @@ def main(victim: str, point: str, seconds: float, words: list[str]) -> None:
             app.engine.use(BorrowedEngine(borrowed_session()))
         return watch(app, points)
 
-    facade.build_app = build  # type: ignore[assignment]
-    command_line(words)
+    with patch.object(facade, "build_app", build):
+        command_line(words)
 
 
 def borrowed_session() -> SparkSession:
     """A session of its own in a JVM that somebody else has started."""
-    gateway = launch_gateway()
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
     jvm: Any = gateway.jvm
     java_session = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
     java_context = jvm.JavaSparkContext.fromSparkContext(java_session.sparkContext())

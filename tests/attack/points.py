@@ -10,37 +10,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+
+from tests.attack.watched_ports import (
+    WatchedEngine,
+    WatchedLog,
+    WatchedMetadata,
+    WatchedStore,
+    WatchedSurveyor,
+)
 
 from neve.app import App
-
-#: Called from threads of their own or by the clock, at no fixed place of a run.
-NOT_POINTS = frozenset({"renew", "append_event"})
-PORTS = ("surveyor", "store", "metadata", "log")
-
-
-class Watched:
-    """A port that tells of every call that is made to it."""
-
-    def __init__(self, name: str, target: Any, at: Callable[[str], None]) -> None:
-        self._name, self._target, self._at = name, target, at
-
-    def __getattr__(self, attribute: str) -> Any:
-        found = getattr(self._target, attribute)
-        if attribute.startswith("_") or attribute in NOT_POINTS:
-            return found
-        name = f"{self._name}.{attribute}"
-        if not callable(found):
-            is_port = type(found).__module__.startswith("neve.store")
-            return Watched(name, found, self._at) if is_port else found
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            self._at(f"before {name}")
-            result = found(*arguments, **named)
-            self._at(f"after {name}")
-            return result
-
-        return call
 
 
 class Points:
@@ -77,12 +56,15 @@ class Points:
 
 def watch(app: App, at: Callable[[str], None]) -> App:
     """The application with every port watched."""
-    ports = {name: Watched(name, getattr(app.maintenance, name), at) for name in PORTS}
-    engine = app.engine
-
-    def watched_engine() -> Any:
-        return Watched("engine", engine(), at)
-
-    maintenance = replace(app.maintenance, make_engine=watched_engine, **ports)
+    ports, engine = app.maintenance, app.engine
+    store = WatchedStore("store", ports.store, at)
+    maintenance = replace(
+        ports,
+        surveyor=WatchedSurveyor("surveyor", ports.surveyor, at),
+        metadata=WatchedMetadata("metadata", ports.metadata, at),
+        log=WatchedLog("log", ports.log, at),
+        store=store,
+        make_engine=lambda: WatchedEngine("engine", engine(), at),
+    )
     # What the command line asks beside the service is a point as well.
-    return replace(app, maintenance=maintenance, store=ports["store"])
+    return replace(app, maintenance=maintenance, store=store)

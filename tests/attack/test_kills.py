@@ -55,7 +55,7 @@ def run_and_kill(
 @pytest.mark.parametrize(("operation", "victim", "number"), cases(OPERATIONS, [NEVE], each=1, of=8))
 def test_a_kill_of_neve_loses_nothing(
     attack: Attack, tmp_path: Path, operation: str, victim: str, number: int
-):
+) -> None:
     version = version_of(operation, victim)
     point = point_of(attack.points_of(operation, version), operation, victim, number)
     name, words = attack.make(operation, version)
@@ -75,7 +75,7 @@ def test_a_kill_of_neve_loses_nothing(
 )
 def test_a_kill_with_a_jvm_of_its_own_loses_nothing(
     attack: Attack, tmp_path: Path, operation: str, victim: str, number: int
-):
+) -> None:
     version = version_of(operation, victim)
     passed = attack.points_of(operation, version)
     started = next(i for i, point in enumerate(passed) if point.startswith("after engine."))

@@ -23,7 +23,7 @@ PAIRS = [f"{second}, {states}" for second, states in product(SECOND, (ONE, TWO))
 
 
 @pytest.mark.parametrize(("operation", "pair", "number"), cases(OPERATIONS, PAIRS, each=1))
-def test_two_at_once_lose_nothing(attack: Attack, operation: str, pair: str, number: int):
+def test_two_at_once_lose_nothing(attack: Attack, operation: str, pair: str, number: int) -> None:
     second, states = pair.split(", ")
     state = "state" if states == ONE else "another"
     version = version_of(operation, pair)

@@ -55,7 +55,7 @@ def _write_to_a_branch(session: SparkSession, name: str) -> str:
 
 def rewrite(session: SparkSession, name: str, *, kind: str | None = None) -> str:
     """Compaction by Iceberg's own action, of the whole table or of one partition."""
-    iceberg: Any = session._jvm.org.apache.iceberg
+    iceberg = _jvm(session).org.apache.iceberg
     actions = iceberg.spark.actions.SparkActions.get(session._jsparkSession)
     action = actions.rewriteDataFiles(_table(session, name)).option("rewrite-all", "true")
     if kind is not None:
@@ -73,8 +73,12 @@ def _roll_back(session: SparkSession, name: str) -> str:
     return name
 
 
+def _jvm(session: SparkSession) -> Any:
+    return session._jvm
+
+
 def _table(session: SparkSession, name: str) -> Any:
-    iceberg: Any = session._jvm.org.apache.iceberg
+    iceberg = _jvm(session).org.apache.iceberg
     table = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)
     table.refresh()
     return table

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import And, EqualTo
 from pyiceberg.types import UUIDType
+from tests.nasty_bounds import is_hidden_lie
 from tests.random_files import (
     DOUBTFUL,
     DUCKDB,
@@ -28,9 +29,13 @@ from tests.random_files import (
     TEXTUAL,
     Column,
     Row,
+    Style,
     draw_metrics,
     draw_rows,
     draw_styles,
+    exact,
+    nasty_rows,
+    told_by,
 )
 from tests.random_questions import Question, draw_question
 
@@ -80,6 +85,37 @@ def draw_case(seed: str, number: int, columns: Sequence[Column], writers: Sequen
         if writer in (PYARROW, DUCKDB):
             metrics = draw_metrics(choose, columns, rows, styles)
         files.append(File(writer, tuple(rows), metrics))
+    return _asked(choose, columns, number, honesty, files)
+
+
+def nasty_case(
+    seed: str, number: int, columns: Sequence[Column], writers: Sequence[str], style: Style
+) -> Case:
+    """One file of which every column is told by one style, beside an exact one."""
+    choose = random.Random(f"{seed}:{'-'.join(writers)}:{style.__name__}")
+    writer = next(writer for writer in writers if writer in (PYARROW, DUCKDB))
+    odd = nasty_rows(columns, number, range(100 * number, 100 * number + 4))
+    keys = range(100 * number + 10, 100 * number + 13)
+    plain = draw_rows(choose, columns, number, keys)
+    files = [
+        File(writer, tuple(odd), told_by(choose, columns, odd, style)),
+        File(writer, tuple(plain), told_by(choose, columns, plain, exact)),
+    ]
+    honesty = "honest" if style in HONEST else "doubtful"
+    return _asked(choose, columns, number, honesty, files)
+
+
+def _asked(
+    choose: random.Random,
+    columns: Sequence[Column],
+    number: int,
+    honesty: str,
+    files: Sequence[File],
+) -> Case:
+    if honesty == "doubtful" and any(
+        file.metrics and is_hidden_lie(columns, file.rows, file.metrics) for file in files
+    ):
+        honesty = "lying"
     asked_of = [choose.choice(kind) for kind in _kinds(columns)]
     rows = [row for file in files for row in file.rows]
     questions = tuple(draw_question(choose, asked_of, rows) for _ in range(QUESTIONS))

@@ -17,7 +17,10 @@ from neve.spark.jars import resolve_jars
 from neve.spark.java import find_java
 
 #: Every case starts a few JVMs.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.may_skip("This Java has no archive of its own"),
+]
 PATIENCE_SECONDS = 240
 PROGRAM = """
 import atexit, json, sys

@@ -1,14 +1,16 @@
 """Random files and random predicates: no reader finds other rows in the copies.
 
-Every case is a partition of its own, so that one compaction copies all of them. `FILES_SEED` draws
-others, `FILES_CASES` more of them, and `FILES_ONLY` one of them again.
+Every case is a partition of its own, so that one compaction copies all of them. Each run has a case
+for every way in which bounds were ever wrong. `FILES_SEED` draws others (several seeds with commas
+between them), `FILES_CASES` more for each seed, and `FILES_ONLY` one of them again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +21,34 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import UUIDType
 from pyspark.sql import SparkSession
+from tests.nasty_bounds import NASTY, nasty
 from tests.random_files import (
     DUCKDB,
     PARTITION,
     PYARROW,
     PYICEBERG,
     SPARK,
+    Column,
     columns_of,
+    exact,
+    half,
     iceberg_schema,
+    inverted,
+    of_nan,
+    padded,
+    signed,
+    truncated,
+    wide,
 )
-from tests.spark.drawn_tables import DrawnTable, draw_case
+from tests.spark.drawn_tables import Case, DrawnTable, draw_case, nasty_case
 
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
 
 COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
-SEED = os.environ.get("FILES_SEED", "364")
-CASES = int(os.environ.get("FILES_CASES", "10"))
+SEEDS = os.environ.get("FILES_SEED", "1,2,3").split(",")
+CASES = int(os.environ.get("FILES_CASES", "1"))
+STYLES = (exact, truncated, wide, padded, half, of_nan, inverted, signed)
 ONLY = os.environ.get("FILES_ONLY")
 
 
@@ -67,14 +80,35 @@ def make_table(lake: Any, catalog: Catalog, schema: Schema, folder: Path) -> Dra
     return DrawnTable(lake, table, catalog, schema.as_arrow(), folder)
 
 
+def draw_cases(columns: Sequence[Column], writers: Sequence[str]) -> list[Case]:
+    drawn = [partial(draw_case, seed) for seed in SEEDS for _ in range(CASES)]
+    made = [draw(number, columns, writers) for number, draw in enumerate(drawn)]
+    for number, style in enumerate(STYLES, len(made)):
+        made.append(nasty_case(SEEDS[number % len(SEEDS)], number, columns, writers, style))
+    return made
+
+
+def found_in(cases: Sequence[Case], columns: Sequence[Column]) -> set[str]:
+    return {
+        name
+        for case in cases
+        for file in case.files
+        if file.metrics
+        for name in nasty(columns, file.rows, file.metrics)
+    }
+
+
 @pytest.mark.parametrize(
     "writers", [(SPARK, PYICEBERG, PYARROW, PYARROW), (DUCKDB,)], ids=["mixed", "DuckDB"]
 )
 @pytest.mark.usefixtures("interpreted")
 def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, writers):
     columns = columns_of(writers[0])
-    numbers = [int(ONLY)] if ONLY else range(CASES)
-    cases = [draw_case(SEED, number, columns, writers) for number in numbers]
+    cases = draw_cases(columns, writers)
+    if ONLY:
+        cases = [case for case in cases if case.number == int(ONLY)]
+    else:
+        assert found_in(cases, columns) >= NASTY
     written = make_table(lake, catalog, iceberg_schema(columns), tmp_path)
     written.fill(cases)
     before = written.asked(cases)
@@ -87,7 +121,7 @@ def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, wri
     for place, (case, question) in enumerate(asked):
         truth = case.answer(question)
         for reader in before:
-            told = f"{reader}, {SEED} {case.number} {case.honesty}: {question.sql(SPARK)}"
+            told = f"{reader}, {SEEDS} {case.number} {case.honesty}: {question.sql(SPARK)}"
             assert before[reader][place] <= after[reader][place] <= truth, told
             if case.honesty == "lying" or (reader == SPARK and question.asks_of(UUIDType)):
                 # Iceberg takes the halves of a UUID for signed, also in row groups.
@@ -96,4 +130,4 @@ def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, wri
             if case.honesty == "honest":
                 assert before[reader][place] == truth, told
         if case.honesty != "lying" and dropped[place]:
-            assert truth == case.keys, f"{SEED} {case.number}: DELETE {question.sql(SPARK)}"
+            assert truth == case.keys, f"{SEEDS} {case.number}: DELETE {question.sql(SPARK)}"

@@ -1,19 +1,63 @@
 from __future__ import annotations
 
+import gc
+import itertools
 import os
+import sqlite3
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Engine, event
+
+from neve.store import database
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
-    "quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 # As many as a change that is merged has to stand.
 settings.register_profile("explore", settings.get_profile("quick"), max_examples=150)
 # The same examples every time, so that a build can be repeated.
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+_numbers = itertools.count()
+
+
+def pytest_collection_finish():
+    """What was imported stays to the end: looking through it for garbage costs seconds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
+
+
+def _trust_the_machine(connection, *_):
+    with suppress(sqlite3.Error):
+        connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_waiting_for_the_disk():
+    """No test outlives the machine: states and catalogs are not forced onto the disk."""
+    connect = database._connect
+    event.listen(Engine, "connect", _trust_the_machine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_connect", lambda path: _trust_the_machine(connect(path)))
+        yield
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """By number: for a name, pytest looks through the folders of all tests before this one."""
+    folder = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,8 @@ def test_the_example_shows_the_defaults():
 
     assert shown.compaction.policy() == default.compaction.policy()
     assert shown.orphans.rules() == default.orphans.rules()
-    for section in ("engine", "trino", "maintain", "spark", "cost", "policies", "import_amoro"):
+    sections = ("engine", "trino", "maintain", "spark", "cost", "policies", "import_amoro")
+    for section in (*sections, "server", "scheduler", "notifications"):
         assert getattr(shown, section) == getattr(default, section)
 
 
@@ -42,7 +43,8 @@ def test_the_example_has_every_key():
     known = yaml.safe_load(with_all_lines(EXAMPLE))
 
     assert known.keys() == Settings.model_fields.keys()
-    for name in ("compaction", "orphans", "cost", "trino", "maintain", "spark", "state"):
+    sections = ("compaction", "orphans", "cost", "trino", "maintain", "spark", "state")
+    for name in (*sections, "server", "scheduler", "notifications"):
         fields = type(getattr(Settings(), name)).model_fields
         assert known[name].keys() == {field.alias or key for key, field in fields.items()}
 

@@ -11,6 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from neve import Neve
+from neve.listeners import CarefulReporter
 from neve.model.errors import InputError
 from neve.model.job import JobState
 from neve.model.operation import Operation
@@ -99,6 +100,72 @@ def test_listeners_hear_events_for_the_length_of_the_block(neve):
     assert count == len(heard) > 0
 
 
+def fail(event):
+    raise RuntimeError("no listener")
+
+
+def test_a_listener_that_raises_is_logged_once_and_stops_nobody(neve, caplog):
+    heard = []
+    with neve.events(fail), neve.events(heard.append):
+        outcome = neve.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+
+    assert outcome.status.is_good
+    assert neve.job(outcome.job_id).state is JobState.SUCCEEDED
+    assert heard[-1].phase is JobState.SUCCEEDED
+    (line,) = caplog.records
+    assert "no listener" in line.getMessage()
+
+
+def test_a_listener_that_listens_twice_leaves_once(neve):
+    heard = []
+    with neve.events(heard.append):
+        with neve.events(heard.append):
+            pass
+        neve.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+
+    assert heard
+
+
+class Raising:
+    def __call__(self, message):
+        raise OSError("no terminal")
+
+    def progress(self, done, total):
+        raise OSError("no terminal")
+
+
+def test_a_reporter_that_raises_is_logged_once_and_stops_no_job(neve, caplog):
+    careful = CarefulReporter(Raising())
+    for _ in range(2):
+        careful("A message.")
+        careful.progress(1, 2)
+
+    (line,) = caplog.records
+    assert "no terminal" in line.getMessage()
+    with Neve.open(reporter=Raising()) as opened:
+        outcome = opened.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+    assert outcome.status.is_good
+
+
+def test_a_log_of_events_that_cannot_be_written_stops_no_job(neve, caplog):
+    telling = Neve(neve._app.telling(fail))
+    outcome = telling.run("db.events", Operation.REMOVE_DANGLING_DELETES)
+
+    assert outcome.status.is_good
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("where", ["no_such_column = 1", "id = "])
+@pytest.mark.parametrize(
+    "operation", [Operation.REWRITE_DATA_FILES, Operation.REWRITE_POSITION_DELETE_FILES]
+)
+def test_a_filter_that_cannot_be_read_makes_no_job(neve, operation, where):
+    with pytest.raises(InputError):
+        neve.submit("db.events", operation, overrides={f"{operation}.where": where})
+
+    assert neve.history() == []
+
+
 def test_a_failed_job_is_queued_again_as_one_job(neve):
     request = {"requested_by": "ann", "tenant": "x", "priority": 3, "idempotency_key": "k"}
     job = neve.submit("db.events", **request)
@@ -140,3 +207,21 @@ def test_turns_are_paused_and_resumed(neve):
     assert neve.pause("db.events").is_paused
     assert [state.is_paused for state in neve.schedule_states()] == [True]
     assert not neve.resume("db.events").is_paused
+
+
+def test_what_a_server_does_follows_from_the_configuration(tmp_path):
+    file = tmp_path / "service.yaml"
+    file.write_text(
+        "{server: {host: 0.0.0.0, port: 9}, catalog: {uri: 'http://c'}, "
+        "compaction: {max_parallelism: 4}, scheduler: {enabled: false}}"
+    )
+    with Neve.open(file) as opened:
+        found = opened.serve_defaults()
+
+    assert (found.host, found.port, found.concurrency) == ("0.0.0.0", 9, 4)
+    assert not found.is_scheduling
+
+
+def test_a_day_without_channels_is_told_to_nobody(neve):
+    assert neve.send_digest(neve.now().date()) == []
+    assert neve.send_due_digest() == []

@@ -28,7 +28,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, ListType, MapType, StructType, UnknownType
 
 from neve.catalog.errors import first_line
-from neve.catalog.manifests import ProjectedAvroFile, project
+from neve.catalog.whole_avro import ProjectedAvroFile, project
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_VARINT_BYTES = 10
@@ -173,6 +173,9 @@ class CheckedAvroFile(ProjectedAvroFile):
         assert self.read_schema is not None
         # What may be hostile is not kept for others.
         self.reader = project(self.schema, self.read_schema)
+        return self
+
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
@@ -113,6 +114,17 @@ class Catalogs:
                 self._writable[name] = _with_all_snapshots(_impatient(opened))
             return self._writable[name]
 
+    def open_ahead(self) -> None:
+        """Open embedded catalogs for commits, meanwhile: what that imports takes over a second."""
+        threading.Thread(target=self._open_embedded, name="neve-catalogs", daemon=True).start()
+
+    def _open_embedded(self) -> None:
+        for name, properties in self._properties.items():
+            if is_embedded(pyiceberg_properties(properties)):
+                # Whoever commits is told.
+                with suppress(NeveError):
+                    self.writable(name)
+
     def _load_catalog(self, name: str) -> Catalog:
         with catalog_errors(name):
             return load_catalog(name, **pyiceberg_properties(self._properties[name]))
@@ -148,7 +160,7 @@ class Catalogs:
         names = self._matching_catalogs(pattern)
         tables: dict[str, list[TableRef]] = {}
         problems: dict[str, NeveError] = {}
-        for name, answer in ask_each(names, self._list, LISTING_SECONDS).items():
+        for name, answer in self._lists(names).items():
             if isinstance(answer, NeveError):
                 problems[name] = answer
             else:
@@ -156,20 +168,41 @@ class Catalogs:
         ordered = [table for name in sorted(tables) for table in tables[name]]
         return Found(ordered, problems, len(names))
 
+    def _lists(self, names: Sequence[str]) -> dict[str, Sequence[TableRef] | NeveError]:
+        """A file of this machine is read here: a thread for it costs more than reading it."""
+        far = [name for name in names if not is_embedded(self._properties[name])]
+        answers: dict[str, Sequence[TableRef] | NeveError] = {}
+        for name in set(names).difference(far):
+            try:
+                answers[name] = self._list(name)
+            except NeveError as error:
+                answers[name] = error
+        return answers | (ask_each(far, self._list, LISTING_SECONDS) if far else {})
+
     def namespaces(self, name: str) -> list[tuple[str, ...]]:
         """The top-level namespaces of a catalog."""
         catalog = self.catalog(name)
         with catalog_errors(name):
             return [tuple(namespace) for namespace in catalog.list_namespaces()]
 
-    def metadata_locations(self) -> dict[TableRef, str]:
-        """Where the metadata of tables is now, of those catalogs that tell it for all at once."""
-        found: dict[TableRef, str] = {}
-        for name in self.names:
-            entries = self._read_entries(name, self.catalog(name))
-            if entries is not None:
-                found.update(entries.locations)
-        return found
+    def with_locations(self) -> tuple[list[TableRef], Mapping[TableRef, str]]:
+        """All tables, and where the metadata is now of those whose catalog tells it for all.
+
+        A file of this machine tells both by one reading.
+        """
+        near = [name for name in self.names if is_embedded(self._properties[name])]
+        told = {name: self._read_entries(name, self.catalog(name)) for name in near}
+        listed = {name: entries.tables if entries else [] for name, entries in told.items()}
+        far = [name for name in self.names if name not in told]
+        for name, answer in (ask_each(far, self._list, LISTING_SECONDS) if far else {}).items():
+            if isinstance(answer, NeveError):
+                raise answer
+            listed[name] = answer
+            # Read after the list, so that none of its tables is older here.
+            told[name] = self._read_entries(name, self.catalog(name))
+        tables = [table for name in sorted(listed) for table in listed[name]]
+        locations = (entries.locations for entries in told.values() if entries)
+        return tables, {table: at for some in locations for table, at in some.items()}
 
     def _read_entries(self, name: str, catalog: ReadableCatalog) -> Entries | None:
         with catalog_errors(name):

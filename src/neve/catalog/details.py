@@ -27,11 +27,11 @@ from neve.catalog.manifests import (
     BOUNDS,
     COUNTS,
     STATUS_DELETED,
-    ProjectedAvroFile,
     map_field,
     read_manifests,
 )
 from neve.catalog.survey import partition_specs
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import PartitionKey, SpecFacts
 from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
 from neve.planning.partition_values import to_json_value

@@ -16,8 +16,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
-from neve.catalog.manifests import CONTENT_DATA, STATUS_DELETED, ProjectedAvroFile
+from neve.catalog.manifests import CONTENT_DATA, STATUS_DELETED
 from neve.catalog.reachable import metadata_files
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.expiry import FileKind, FreedFile
 from neve.storage.resolved import Sought
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
@@ -20,6 +21,7 @@ from neve.model.errors import CatalogError, TableNotFound, TableUnreadable
 from neve.model.orphans import TableLocation
 from neve.model.table import TableRef
 from neve.planning.operations.remove_orphan_files import locations_of
+from neve.retries import RetryPolicy, retrying
 from neve.storage.resolved import Resolver
 
 #: How long an answer serves for looking; before files are deleted, every table is asked again.
@@ -27,7 +29,7 @@ FRESH = timedelta(minutes=10)
 NEVER = datetime.min.replace(tzinfo=UTC)
 THREADS = 16
 #: Tables may be dropped or renamed between being listed and being loaded.
-ATTEMPTS = 3
+POLICY = RetryPolicy(attempts=3)
 WHY = "No file is deleted before it is known which tables need it."
 
 
@@ -104,10 +106,15 @@ class Homes:
         """
         # Several tables may be swept at once, and one reading serves them all.
         with self._reading:
-            for _ in range(ATTEMPTS):
-                missing = self._read(now, recheck=recheck)
-                if not missing:
-                    return self._last.outlines
+            retrying(
+                partial(self._read_all, now, recheck=recheck),
+                on=lambda error: isinstance(error, TableNotFound),
+                policy=POLICY,
+            )
+            return self._last.outlines
+
+    def _read_all(self, now: datetime, *, recheck: bool) -> None:
+        if missing := self._read(now, recheck=recheck):
             raise TableNotFound(
                 f"{WHY} Table {missing[0]} is listed by its catalog and cannot be loaded from it.",
                 next_step="Where it is no Iceberg table or a broken one, drop it or move it into "
@@ -122,8 +129,10 @@ class Homes:
         last = self._last if recheck or now - self._last.asked_at < FRESH else _Answer()
         again = recheck or last.asked_at == NEVER
         try:
-            listed = self._catalogs.tables("*")
-            locations = self._catalogs.metadata_locations() if again else last.locations
+            if again:
+                listed, locations = self._catalogs.with_locations()
+            else:
+                listed, locations = self._catalogs.tables("*"), last.locations
         except CatalogError as error:
             raise CatalogError(f"{WHY} {error.message}", next_step=error.next_step) from error
         asked_at = now if again else last.asked_at

@@ -8,18 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from pyiceberg.avro import STRUCT_DOUBLE
-from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
-from pyiceberg.avro.file import _SCHEMA_KEY as SCHEMA_KEY
-from pyiceberg.avro.file import AvroFile, D
-from pyiceberg.avro.reader import DoubleReader, Reader
-from pyiceberg.avro.resolver import (
-    ReadSchemaResolver,
-    SchemaPartnerAccessor,
-    resolve_reader,
-)
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DEFAULT_READ_VERSION,
@@ -28,13 +18,11 @@ from pyiceberg.manifest import (
     ManifestFile,
     PartitionFieldSummary,
 )
-from pyiceberg.schema import Schema, visit_with_partner
+from pyiceberg.schema import Schema
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
     BinaryType,
-    DoubleType,
-    IcebergType,
     IntegerType,
     ListType,
     LongType,
@@ -43,6 +31,8 @@ from pyiceberg.types import (
     StringType,
     StructType,
 )
+
+from neve.catalog.whole_avro import ProjectedAvroFile, WholeAvroFile
 
 STATUS_ADDED, STATUS_DELETED = 1, 2
 CONTENT_DATA, CONTENT_POSITION_DELETES, CONTENT_EQUALITY_DELETES = 0, 1, 2
@@ -128,100 +118,9 @@ _WITH_BOUNDS = _read_schema(*BOUNDS)
 _WITH_METRICS = _read_schema(*BOUNDS, *COUNTS)
 
 
-class _SkippingAccessor(SchemaPartnerAccessor):
-    """Lets a read schema leave out structs, maps and lists; pyiceberg's own accessor does not."""
-
-    def field_partner(self, partner: Any, field_id: int, field_name: str) -> Any:
-        # An empty struct is not the absence of one.
-        return None if partner is None else super().field_partner(partner, field_id, field_name)
-
-    def list_element_partner(self, partner_list: Any) -> Any:
-        return partner_list and super().list_element_partner(partner_list)
-
-    def map_key_partner(self, partner_map: Any) -> Any:
-        return partner_map and super().map_key_partner(partner_map)
-
-    def map_value_partner(self, partner_map: Any) -> Any:
-        return partner_map and super().map_value_partner(partner_map)
-
-
-class _ExactDoubleReader(DoubleReader):
-    """Reads all 64 bits; pyiceberg 0.12's compiled decoder hands out 32 (iceberg-python#3808)."""
-
-    def read(self, decoder: BinaryDecoder) -> float:
-        value: float = STRUCT_DOUBLE.unpack(decoder.read(8))[0]
-        return value
-
-
-class _Resolver(ReadSchemaResolver):
-    def visit_double(self, double_type: DoubleType, partner: IcebergType | None) -> Reader:
-        return _ExactDoubleReader()  # type: ignore[no-untyped-call]
-
-
-def _resolve(written: Schema, wanted: Any) -> Any:
-    return visit_with_partner(written, wanted, _Resolver(), _SkippingAccessor())
-
-
-class _WholeAvroFile(AvroFile[D]):
-    """An Avro file that must not be cut short.
-
-    pyiceberg takes the end of the data for the end of the file, so that half a manifest would
-    look like a table with fewer files; and its compiled decoder reads on behind the end.
-    """
-
-    __slots__ = ()
-
-    def __enter__(self) -> Self:
-        with self.input_file.open() as stream:
-            data = stream.read()
-        self.decoder = StreamingBinaryDecoder(data)
-        self.header = self._read_header()
-        if not data.endswith(self.header.sync):
-            raise ValueError(f"{self.input_file.location} is cut short")
-        self.decoder = new_decoder(data[self.decoder.tell() :])
-        self.reader = self._make_reader()
-        return self
-
-    def _make_reader(self) -> Reader:
-        assert self.read_schema is not None
-        self.schema = self.header.get_schema()
-        return resolve_reader(self.schema, self.read_schema, self.read_types, self.read_enums)
-
-
-class ProjectedAvroFile(_WholeAvroFile[Record]):
-    """An Avro file of which only the fields of the read schema are decoded."""
-
-    __slots__ = ()
-
-    def _make_reader(self) -> Reader:
-        assert self.read_schema is not None
-        written = self.header.meta.get(SCHEMA_KEY, "")
-        # The schema is part of what is kept, so that nothing else gets its number.
-        key = (written, id(self.read_schema))
-        found = _readers.get(key)
-        if found is None:
-            if len(_readers) >= MAX_READERS:
-                _readers.clear()
-            reader = project(self.header.get_schema(), self.read_schema)
-            _readers[key] = (self.read_schema, reader)
-            return reader
-        return found[1]
-
-
-#: Manifests of a table have one schema, and understanding it takes longer than reading a few.
-_readers: dict[tuple[str, int], tuple[Schema, Reader]] = {}
-MAX_READERS = 256
-
-
-def project(written: Schema, wanted: Schema) -> Reader:
-    """What reads only the wanted fields of records that were written with a schema."""
-    reader: Reader = _resolve(written, wanted)
-    return reader
-
-
 def read_manifests(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
     """The manifests that a snapshot lists."""
-    with _WholeAvroFile[ManifestFile](
+    with WholeAvroFile[ManifestFile](
         io.new_input(snapshot.manifest_list),
         MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
         read_types={-1: ManifestFile, 508: PartitionFieldSummary},

@@ -14,7 +14,8 @@ from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, NestedField, StringType, StructType
 
 from neve.catalog.errors import table_errors
-from neve.catalog.manifests import STATUS_DELETED, ProjectedAvroFile
+from neve.catalog.manifests import STATUS_DELETED
+from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.errors import TableUnreadable
 from neve.model.orphans import ReachableFiles
 from neve.model.table import TableRef

@@ -85,8 +85,10 @@ class References:
         found: dict[str, TableRef] = {}
         last: tuple[TableRef, Keys] | None = None
         for key in sought.keys:
-            shared = _count(self._all, key) > sum(_count(keys, key) for keys in own)
-            if not shared and not apart:
+            # Most files that may be deleted are nobody's.
+            count = _count(self._all, key)
+            shared = count > 0 and count > sum(_count(keys, key) for keys in own)
+            if not shared and not any(_count(keys, key) for _, keys in apart.values()):
                 continue
             # Files that are shared are mostly shared with one table.
             if last is None or not _count(last[1], key):
@@ -165,7 +167,10 @@ def _keys(resolver: Resolver, paths: Iterable[str]) -> Iterator[int]:
 
 
 def _count(keys: Keys, key: int) -> int:
-    return bisect_right(keys, key) - bisect_left(keys, key)
+    first = bisect_left(keys, key)
+    if first == len(keys) or keys[first] != key:
+        return 0
+    return bisect_right(keys, key, first) - first
 
 
 @contextmanager

@@ -168,16 +168,16 @@ def _data_file(entry: Entry, key: PartitionKey, *, selected: bool) -> DataFileFa
     )
 
 
+def delete_kind(content: int, file_format: str) -> DeleteKind:
+    if content == CONTENT_EQUALITY_DELETES:
+        return DeleteKind.EQUALITY
+    return DeleteKind.DELETION_VECTOR if file_format == "PUFFIN" else DeleteKind.POSITION
+
+
 def _delete_file(entry: Entry, key: PartitionKey) -> DeleteFileFacts:
-    if entry.content == CONTENT_EQUALITY_DELETES:
-        kind = DeleteKind.EQUALITY
-    elif entry.format == "PUFFIN":
-        kind = DeleteKind.DELETION_VECTOR
-    else:
-        kind = DeleteKind.POSITION
     return DeleteFileFacts(
         path=entry.path,
-        kind=kind,
+        kind=delete_kind(entry.content, entry.format),
         partition=key,
         size_bytes=entry.size_bytes,
         record_count=entry.record_count,

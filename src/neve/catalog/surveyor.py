@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.delete_entries import read_delete_entries
 from neve.catalog.details import data_locations, leaf_columns, read_details
 from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
@@ -18,6 +19,7 @@ from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
 from neve.model.orphans import ReachableFiles, TableLocation
 from neve.model.predicate import Predicate
+from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
 from neve.storage.resolved import Sought
@@ -76,6 +78,14 @@ class CatalogSurveyor:
                 columns=leaf_columns(loaded.schema()),
                 locations=tuple(data_locations(loaded, outputs)),
             )
+
+    def delete_entries(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> list[DeleteEntry]:
+        """What manifests say of the delete files at those paths."""
+        loaded = self._catalogs.load(table)
+        with table_errors(table):
+            return read_delete_entries(loaded, snapshot_id, paths)
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         """Every file that the table's metadata reaches now, through all snapshots."""

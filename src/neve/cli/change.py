@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -21,13 +21,22 @@ from neve.cli.context import (
     exit_after,
     one_by_one,
 )
+from neve.cli.hand_over import (
+    LocalOption,
+    compact_at_server,
+    follow_to_end,
+    outcome_of,
+    run_or_hand_over,
+)
+from neve.cli.job import ServerOption
 from neve.cli.output import Format, Output
+from neve.cli.places import ServerJobs, connect
 from neve.cli.render import render_outcome, render_plan
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.found import Found
-from neve.model.job import Trigger
+from neve.model.outcome import Outcome
 from neve.model.policy import Strategy
 from neve.neve import Neve
 
@@ -192,21 +201,37 @@ def compact(
     max_cost: CostOption = None,
     engine: EngineOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    server: ServerOption = None,
+    local: LocalOption = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
-    """Compact a table: plan, run, prove, remember."""
+    """Compact a table: plan, run, prove, remember.
+
+    Where a server of the same configuration runs on this machine, the job is handed to it.
+    """
     printer = Output(output)
+    if server is not None and not dry_run and not local:
+        options = {"strategy": strategy, "partition_filter": where, "max_cost": max_cost}
+        with errors_explained(printer), connect(server) as client:
+            options["target_file_size"] = target_size
+            job_id = compact_at_server(client, table, engine=engine, sort_by=sort_by, **options)
+            outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
+        _tell_outcome(printer, outcome)
     with application(printer, config) as neve:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
         if dry_run:
             made = neve.plan_compaction(table, overrides=overrides)
             document = neve.plan_document([made])
         else:
-            outcome = neve.run(table, overrides=overrides, trigger=Trigger.CLI)
+            outcome = run_or_hand_over(neve, printer, table, overrides=overrides, local=local)
     if dry_run:
         printer.result(document, lambda: render_plan(made))
         return
+    _tell_outcome(printer, outcome)
+
+
+def _tell_outcome(printer: Output, outcome: Outcome) -> NoReturn:
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
     sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
 

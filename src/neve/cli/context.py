@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, TypeVar
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 
@@ -67,7 +67,7 @@ def one_by_one(
     return results, problems
 
 
-def exit_after(output: Output, problems: Sequence[NeveError], code: int) -> None:
+def exit_after(output: Output, problems: Sequence[NeveError], code: int) -> NoReturn:
     """End with the code, or with that of an error after saying what it was."""
     for problem in problems:
         output.complain(problem)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
 from neve.cli.context import EXIT_OK, ConfigOption, OutputOption, application, exit_after
+from neve.cli.job import ServerOption
+from neve.cli.job_views import JobView
 from neve.cli.output import Format, Output
+from neve.cli.places import job_place
 from neve.cli.render import table_of
 from neve.model.durations import format_duration
-from neve.model.job import JobReport
+from neve.model.job import Job, JobReport, JobState
+
+#: Jobs of a server that are looked through for a table.
+MAX_JOBS = 10_000
+NOT_AT_WORK = (
+    JobState.QUEUED,
+    JobState.UNKNOWN,
+    JobState.SUCCEEDED,
+    JobState.FAILED,
+    JobState.CANCELLED,
+)
 
 
 def jobs(
@@ -24,6 +38,7 @@ def jobs(
         bool, typer.Option("--running", help="Only jobs that have not come to an end.")
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many jobs.")] = 50,
+    server: ServerOption = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -32,6 +47,9 @@ def jobs(
     No engine is started: a job that only Spark can judge says so.
     """
     out = Output(output)
+    if server is not None:
+        _of_server(out, server, pattern, running, limit)
+        return
     with application(out, config) as neve:
         found, now = neve.jobs(pattern, running=running, limit=limit), neve.now()
     documents = [_document(report, now) for report in found]
@@ -45,18 +63,32 @@ def jobs(
     exit_after(out, list(told.values()), EXIT_OK)
 
 
+def _of_server(out: Output, server: str, pattern: str, running: bool, limit: int) -> None:
+    """What a server tells; it settles by itself what was left behind."""
+    with job_place(out, None, server) as place:
+        found = place.jobs(limit if pattern == "*" else MAX_JOBS, running=running)
+    now = datetime.now(tz=UTC)
+    chosen = [job for job in found if fnmatchcase(job.table, pattern)][:limit]
+    documents = [_shown(job, job.state not in NOT_AT_WORK, job.reason, now) for job in chosen]
+    out.result(documents, lambda: _render(documents))
+
+
 def _document(report: JobReport, now: datetime) -> dict[str, Any]:
     job, reason, why = report.job, report.job.reason, report.problem
     if why is not None and report.needs_engine:
         reason = f"{reason} {why.message}: neve compact {job.table}".strip()
     elif why is not None:
         reason = f"{reason} It cannot be settled now: {why.message}".strip()
+    return _shown(job, report.is_running, reason, now)
+
+
+def _shown(job: Job | JobView, is_running: bool, reason: str, now: datetime) -> dict[str, Any]:
     return {
         "job_id": job.job_id,
         "table": str(job.table),
         "operation": job.operation,
         "state": str(job.state),
-        "running": report.is_running,
+        "running": is_running,
         "started_at": job.created_at.isoformat(),
         "age_seconds": round((now - job.created_at).total_seconds(), 3),
         "reason": reason,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from neve.cli.job_views import JobView
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
@@ -92,6 +93,13 @@ class ListedJob:
     started_at: str
     age_seconds: float
     reason: str
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    job_id: str
+    state: str
+    cancelled: bool
 
 
 @dataclass(frozen=True)
@@ -300,6 +308,8 @@ def schemas() -> dict[str, Schema]:
         "health": any_of(schema_of(Health), schema_of(list[Health])),
         "history": list_of(schema_of(Job, PastJob)),
         "jobs": schema_of(list[ListedJob]),
+        "job": schema_of(JobView),
+        "cancel": schema_of(Cancelled),
         "plan": schema_of(PlanFile),
         "apply": schema_of(Applied),
         "compact": any_of(outcome, schema_of(PlanFile)),

@@ -18,6 +18,7 @@ from neve.cli import (
     demo,
     doctor,
     expire,
+    job,
     jobs,
     look,
     maintain,
@@ -108,6 +109,8 @@ app.command("tables")(look.tables)
 app.command("health")(look.health)
 app.command("history")(look.history)
 app.command("jobs")(jobs.jobs)
+app.command("job")(job.job)
+app.command("cancel")(job.cancel)
 app.command("plan")(change.plan)
 app.command("apply")(change.apply)
 app.command("compact")(change.compact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Group, RenderableType
@@ -16,13 +16,17 @@ from neve.cli.context import (
     ConfigOption,
     OutputOption,
     application,
+    errors_explained,
     exit_after,
 )
+from neve.cli.job import ServerOption
+from neve.cli.maintain_server import maintain_at_server
 from neve.cli.output import Format, Output
+from neve.cli.places import connect
 from neve.cli.render import table_of
 from neve.documents import to_document
-from neve.model.errors import NeveError
-from neve.model.job import TRINO
+from neve.model.errors import InputError, NeveError
+from neve.model.job import SPARK, TRINO
 from neve.model.maintenance import MaintainRequest, TableReport
 
 
@@ -41,6 +45,7 @@ def maintain(
         bool, typer.Option("--due", help="Only tables whose schedule has come.")
     ] = False,
     now: Annotated[bool, typer.Option("--now", help="Also tables whose window is closed.")] = False,
+    server: ServerOption = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -50,6 +55,17 @@ def maintain(
     `engine: trino`, the configuration is the order to do it.
     """
     printer = Output(output)
+    if server is not None:
+        refused = [name for name, is_set in (("--apply", apply), ("--due", due)) if is_set]
+        with errors_explained(printer):
+            if refused:
+                raise InputError(
+                    f"{refused[0]} is not for a server: its policies and schedules decide.",
+                    next_step="Leave it out.",
+                )
+            with connect(server) as client:
+                reports = maintain_at_server(client, printer, patterns or [], dry_run=dry_run)
+        _tell(printer, SPARK, reports, {})
     with application(printer, config) as neve:
         # Before any table is asked for.
         MaintainRequest(only_due=due, any_time=now).check(neve.engine)
@@ -62,9 +78,18 @@ def maintain(
                 found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
             )
         engine = neve.engine
-    printer.result(_document(engine, reports, found.problems), lambda: _render(reports))
+    _tell(printer, engine, reports, found.problems)
+
+
+def _tell(
+    printer: Output,
+    engine: str,
+    reports: Sequence[TableReport],
+    problems: Mapping[str, NeveError],
+) -> NoReturn:
+    printer.result(_document(engine, reports, problems), lambda: _render(reports))
     is_good = all(report.is_good for report in reports)
-    exit_after(printer, list(found.problems.values()), EXIT_OK if is_good else EXIT_ERROR)
+    exit_after(printer, list(problems.values()), EXIT_OK if is_good else EXIT_ERROR)
 
 
 def _document(

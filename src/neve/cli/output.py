@@ -73,6 +73,11 @@ class Output:
         """A sentence for whoever watches, beside results and errors."""
         self._err.print(f"[yellow]{escape(message)}[/]")
 
+    def tell(self, message: str) -> None:
+        """A line about what is going on, also where nobody watches a bar."""
+        if not self.is_quiet:
+            self._err.print(escape(message))
+
     def __call__(self, message: str) -> None:
         """Say what is going on, where a person is watching."""
         if self._bar is not None and self._task is not None:

@@ -16,10 +16,10 @@ from neve.cli.context import (
     TableArgument,
     application,
 )
+from neve.cli.hand_over import LocalOption, run_or_hand_over
 from neve.cli.output import Format, Output
 from neve.cli.render_upkeep import render_operation_outcome, render_operation_plan
 from neve.documents import to_document
-from neve.model.job import Trigger
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
@@ -31,6 +31,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what wo
 def manifests(
     table: TableArgument,
     dry_run: DryRunOption = False,
+    local: LocalOption = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -39,6 +40,7 @@ def manifests(
         table,
         [Operation.REWRITE_MANIFESTS],
         dry_run,
+        local,
         output,
         config,
     )
@@ -47,6 +49,7 @@ def manifests(
 def deletes(
     table: TableArgument,
     dry_run: DryRunOption = False,
+    local: LocalOption = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -55,6 +58,7 @@ def deletes(
         table,
         [Operation.REWRITE_POSITION_DELETE_FILES, Operation.REMOVE_DANGLING_DELETES],
         dry_run,
+        local,
         output,
         config,
     )
@@ -66,6 +70,7 @@ def stats(
         str | None, typer.Option("--columns", help="Only these columns, comma-separated.")
     ] = None,
     dry_run: DryRunOption = False,
+    local: LocalOption = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -75,6 +80,7 @@ def stats(
         table,
         [Operation.COMPUTE_TABLE_STATS, Operation.COMPUTE_PARTITION_STATS],
         dry_run,
+        local,
         output,
         config,
         {"compute_table_stats.columns": names} if names else {},
@@ -85,6 +91,7 @@ def _upkeep(
     table: str,
     wanted: Sequence[Operation],
     dry_run: bool,
+    local: bool,
     output: Format,
     config: str | None,
     overrides: Mapping[str, object] | None = None,
@@ -97,7 +104,7 @@ def _upkeep(
         if dry_run:
             plans = [neve.plan(table, name, overrides=overrides) for name in wanted]
         else:
-            outcomes = _run_all(neve, table, wanted, overrides)
+            outcomes = _run_all(neve, printer, table, wanted, overrides, local)
     if dry_run:
         document = {"plans": [to_document(plan) for plan in plans]}
         printer.result(document, *(render_operation_plan(plan) for plan in plans))
@@ -108,12 +115,20 @@ def _upkeep(
 
 
 def _run_all(
-    neve: Neve, table: str, wanted: Sequence[Operation], overrides: Mapping[str, object] | None
+    neve: Neve,
+    printer: Output,
+    table: str,
+    wanted: Sequence[Operation],
+    overrides: Mapping[str, object] | None,
+    local: bool,
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for operation in wanted:
-        outcomes.append(neve.run(table, operation, overrides=overrides, trigger=Trigger.CLI))
-        if not outcomes[-1].status.is_good:
+        outcome = run_or_hand_over(
+            neve, printer, table, operation, overrides=overrides, local=local
+        )
+        outcomes.append(outcome)
+        if not outcome.status.is_good:
             # A table with a problem is looked at before anything more is done to it.
             break
     return outcomes

@@ -10,6 +10,7 @@ NeveError
 │   ├── TableNotFound
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
 ├── StoreError                 the state database cannot be read or written
+├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── ServerError                a Neve server did not answer as it should
 │   └── ServerRefused          it refused a request; `status` and `kind` tell programs why
 ├── JobRefused                 the job may not run now
@@ -87,6 +88,10 @@ class TableUnreadable(CatalogError):
 
 class StoreError(NeveError):
     """The state database cannot be used."""
+
+
+class NotificationError(NeveError):
+    """The notice could not be delivered."""
 
 
 class ServerError(NeveError):

@@ -19,6 +19,8 @@ ENGINE_PROPERTY = "neve.engine"
 PROOF_PROPERTY = "neve.proof"
 STEP_PROPERTY = "neve.step"
 OPERATION_PROPERTY = "neve.operation"
+#: The snapshot that was rewritten, where it is not the one that was committed on.
+REBASED_FROM_PROPERTY = "neve.rebased-from"
 
 #: One partition: the id of its spec, and its values in the order of the spec's fields. Floats are
 #: `ExactFloat`s, so that keys are equal where the bytes of their values are.

@@ -79,6 +79,14 @@ class JobRequest:
                 f"The priority {self.priority} is out of range.",
                 next_step=f"Give a number from -{MAX_PRIORITY} to {MAX_PRIORITY}.",
             )
+        try:
+            "".join((str(self.table), self.operation, self.requested_by, self.tenant)).encode()
+            (self.idempotency_key or "").encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"A job cannot be asked for with {error.object!r}: halves of characters cannot be "
+                "stored."
+            ) from error
         if self.max_attempts < 1:
             raise InputError("A job needs at least one attempt.")
         if self.not_before is not None and self.not_before.utcoffset() is None:

@@ -52,6 +52,8 @@ class PolicyRule:
     values: Mapping[str, Value] = field(default_factory=dict)
     #: Operations that it names, even with nothing to set.
     operations: frozenset[Operation] = frozenset()
+    #: Where single values stand in the file, by key; the others stand in the policy itself.
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,15 @@ class Guards:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Which channels hear of the table, by their names in the configuration."""
+
+    failures: tuple[str, ...] = ()
+    recoveries: tuple[str, ...] = ()
+    digest: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EffectivePolicy:
     """What all layers together say about one table."""
 
@@ -186,6 +197,7 @@ class EffectivePolicy:
     timezone: str
     budget: Budget
     guards: Guards
+    notify: Notify
     triggers: Triggers
     #: Every value with the layer that set it, in the order of the keys.
     settings: tuple[Setting, ...]

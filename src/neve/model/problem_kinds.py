@@ -20,6 +20,7 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.TableNotFound: (404, "table-not-found"),
     errors.TableUnreadable: (502, "table-unreadable"),
     errors.StoreError: (503, "store"),
+    errors.NotificationError: (502, "notification"),
     errors.ServerError: (502, "server"),
     errors.ServerRefused: (502, "server-refused"),
     errors.JobRefused: (409, "job-refused"),

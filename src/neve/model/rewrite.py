@@ -135,6 +135,19 @@ FileProof: TypeAlias = BytesCompared | StoreDigests
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRange:
+    """Rows of a source that follow each other, there and in the new file."""
+
+    path: str
+    #: Position of the first one in the source, and how many there are, removed ones among them.
+    first_row: int
+    rows: int
+    #: Positions in the source, within the range, of rows that were left out: a Roaring bitmap as
+    #: deletion vectors have it (`rows/roaring.py`), empty where all rows are there.
+    removed: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenFile:
     """A new file that nothing refers to yet, and why it is believed."""
 
@@ -149,6 +162,8 @@ class WrittenFile:
     segments: dict[Engine, int]
     proof: FileProof
     split_offsets: tuple[int, ...] = ()
+    #: Where its rows come from, in its order; none where nobody kept account of it.
+    ranges: tuple[SourceRange, ...] = ()
     #: None where the file holds just the rows of its inputs: then theirs are merged.
     metrics: ColumnMetrics | None = None
     #: Data bytes that passed through the task; none of those that a store copied.

@@ -11,6 +11,8 @@ from neve.model.errors import InputError
 
 PLAIN_PART = re.compile(r"[\w$@-]+", re.UNICODE)
 QUOTED_PART = re.compile(r"`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"")
+#: A part as `str` of a table writes it.
+WRITTEN_PART = re.compile(r"([\w$@-]+)|`((?:[^`]|``)*)`", re.UNICODE)
 MAX_NAME_LENGTH = 1024
 #: Controls, marks without width, surrogates and line separators: names that read alike differ.
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -73,6 +75,22 @@ def split_name(text: str) -> list[str]:
         if text[position] != ".":
             raise _bad_name(text, position)
         position += 1
+
+
+def read_name(text: str) -> list[str]:
+    """The parts of a name that a table was written as, whatever characters a catalog gave it."""
+    parts: list[str] = []
+    position = 0
+    while found := WRITTEN_PART.match(text, position):
+        plain, quoted = found.groups()
+        parts.append(plain if plain is not None else quoted.replace("``", "`"))
+        position = found.end()
+        if position == len(text):
+            return parts
+        if text[position] != ".":
+            break
+        position += 1
+    raise _bad_name(text, position)
 
 
 def _read_part(text: str, position: int) -> tuple[str, int]:

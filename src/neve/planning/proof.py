@@ -21,6 +21,8 @@ class Change:
     added: tuple[DataFileFacts, ...]
     #: Deletes that applied to each removed file.
     deletes: Mapping[str, FileDeletes]
+    #: Deletes that apply to each added file: those that followed its rows.
+    own_deletes: Mapping[str, FileDeletes]
     #: Delete files that the commit dropped although files that stay still need them.
     lost_deletes: tuple[DeleteFileFacts, ...]
 
@@ -29,19 +31,27 @@ class Change:
         """Removed files whose deleted rows only reading can count."""
         return [path for path, deletes in self.deletes.items() if deletes.needs_scan]
 
+    @property
+    def added_paths_to_scan(self) -> list[str]:
+        """The same of added files."""
+        return [path for path, deletes in self.own_deletes.items() if deletes.needs_scan]
+
 
 def find_change(before: TableFacts, after: TableFacts) -> Change:
     """What one snapshot changed."""
     old = {file.path for file in before.data_files}
     new = {file.path for file in after.data_files}
     removed = tuple(file for file in before.data_files if file.path not in new)
+    added = tuple(file for file in after.data_files if file.path not in old)
     index = DeleteIndex(before.delete_files, dict(before.specs))
+    own = DeleteIndex(after.delete_files, dict(after.specs))
     return Change(
         before=before,
         after=after,
         removed=removed,
-        added=tuple(file for file in after.data_files if file.path not in old),
+        added=added,
         deletes={file.path: index.applying_to(file) for file in removed},
+        own_deletes={file.path: own.applying_to(file) for file in added},
         lost_deletes=_lost_deletes(before, after, new),
     )
 
@@ -59,10 +69,13 @@ def _lost_deletes(
     return tuple(delete for delete in gone if delete not in dangling)
 
 
-def prove(change: Change, live_rows: Mapping[str, int]) -> Proof:
+def prove(
+    change: Change, live_rows: Mapping[str, int], added_live_rows: Mapping[str, int] | None = None
+) -> Proof:
     """Compare rows of what went with rows of what came, partition by partition.
 
-    `live_rows` has the rows that readers saw in the files of `paths_to_scan`.
+    `live_rows` has the rows that readers saw in the files of `paths_to_scan`, and
+    `added_live_rows` those that they see in the files of `added_paths_to_scan`.
     """
     rows_in: dict[PartitionKey, int] = defaultdict(int)
     deleted: dict[PartitionKey, int] = defaultdict(int)
@@ -71,20 +84,20 @@ def prove(change: Change, live_rows: Mapping[str, int]) -> Proof:
         # Iceberg's own action makes one partition of all NaNs.
         partition = scope(file.partition)
         rows_in[partition] += file.record_count
-        deletes = change.deletes[file.path]
-        gone = file.record_count - live_rows[file.path] if deletes.needs_scan else None
-        deleted[partition] += deletes.vector_records if gone is None else gone
+        deleted[partition] += _deleted(file, change.deletes[file.path], live_rows)
     for file in change.added:
-        rows_out[scope(file.partition)] += file.record_count
+        gone = _deleted(file, change.own_deletes[file.path], added_live_rows or {})
+        rows_out[scope(file.partition)] += file.record_count - gone
     # Files of an old spec come back in partitions of the current one: only the sums compare.
     moved = {key[0] for key in rows_in} != {key[0] for key in rows_out} and bool(rows_out)
     keys = () if moved else sorted(rows_in.keys() | rows_out.keys(), key=str)
+    needs_scan = change.paths_to_scan or change.added_paths_to_scan
     return Proof(
         level="metadata",
         rows_in=sum(rows_in.values()),
         rows_deleted=sum(deleted.values()),
         rows_out=sum(rows_out.values()),
-        deletes_counted_by="scan" if change.paths_to_scan else "metadata",
+        deletes_counted_by="scan" if needs_scan else "metadata",
         partitions=tuple(
             PartitionProof(
                 change.after.partition_name(key), rows_in[key], deleted[key], rows_out[key]
@@ -92,6 +105,12 @@ def prove(change: Change, live_rows: Mapping[str, int]) -> Proof:
             for key in keys
         ),
     )
+
+
+def _deleted(file: DataFileFacts, deletes: FileDeletes, live_rows: Mapping[str, int]) -> int:
+    if deletes.needs_scan:
+        return file.record_count - live_rows[file.path]
+    return deletes.vector_records
 
 
 def merge_proofs(proofs: list[Proof]) -> Proof:

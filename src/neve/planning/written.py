@@ -14,6 +14,7 @@ def check_result(group: FileGroup, result: TaskResult) -> None:
     for file in result.files:
         _check_rows(group, file)
         _check_proof(file)
+        _check_ranges(group, file)
         if file.metrics is None:
             _check_whole_inputs(rows_in, file)
     told = sum(file.rows_in for file in result.files)
@@ -41,6 +42,19 @@ def _check_rows(group: FileGroup, file: WrittenFile) -> None:
         f"{file.path}, of group {group.group_id} of {group.partition}, was made of "
         f"{file.rows_in} rows, {file.rows_deleted} of them deleted, and holds {file.rows_out}."
     )
+
+
+def _check_ranges(group: FileGroup, file: WrittenFile) -> None:
+    """Hold the account of where rows come from, where there is one, against the rows."""
+    if not file.ranges:
+        return
+    paths = {group.files[number].path for number in file.inputs if number < len(group.files)}
+    if {one.path for one in file.ranges} != paths:
+        raise ProofFailed(f"{file.path} accounts for rows of other files than it is made of.")
+    if min(min(one.first_row, one.rows) for one in file.ranges) < 0:
+        raise ProofFailed(f"{file.path} accounts for rows that no file has.")
+    if (told := sum(one.rows for one in file.ranges)) != file.rows_in:
+        raise ProofFailed(f"{file.path} was made of {file.rows_in} rows and accounts for {told}.")
 
 
 def _check_whole_inputs(rows_in: list[int], file: WrittenFile) -> None:

@@ -15,7 +15,7 @@ from neve.policy.values import count, suggest, text, words
 
 #: Keys of a policy that hold one value, and those that hold several.
 SINGLE = ("enabled", "schedule", "undo_window")
-GROUPS = ("window", "budget", "guards", "trigger")
+GROUPS = ("window", "budget", "guards", "notify", "trigger")
 POLICY_KEYS = ("name", "match", "priority", "operations", *SINGLE, *GROUPS)
 MATCH_KEYS = ("tables", "exclude", "properties", "owner", "tag")
 #: Arguments that hold further names.
@@ -49,7 +49,7 @@ def _read_policy(position: int, document: object) -> PolicyRule:
             f"Policy {position} has no name.", next_step="Add name: to it."
         ) from error
     place = f"Policy {name!r}"
-    _check_keys(place, "", document, POLICY_KEYS)
+    check_keys(place, "", document, POLICY_KEYS)
     values: dict[str, Value] = {}
     for key, raw in _flat_values(place, document):
         try:
@@ -73,7 +73,7 @@ def _read_priority(place: str, document: Mapping[Any, Any]) -> int:
 
 def _read_match(place: str, document: Mapping[Any, Any]) -> TableMatch:
     given = _mapping(place, "match", document.get("match"))
-    _check_keys(place, "match.", given, MATCH_KEYS)
+    check_keys(place, "match.", given, MATCH_KEYS)
     lists: dict[str, tuple[str, ...]] = {}
     for key in ("tables", "exclude", "owner", "tag"):
         if key in given:
@@ -100,7 +100,7 @@ def _flat_values(place: str, document: Mapping[Any, Any]) -> Iterable[tuple[str,
         for name, raw in _mapping(place, group, document.get(group)).items():
             yield f"{group}.{name}", raw
     operations = _mapping(place, "operations", document.get("operations"))
-    _check_keys(place, "operations.", operations, sorted(OPERATIONS), "operation")
+    check_keys(place, "operations.", operations, sorted(OPERATIONS), "operation")
     for operation, arguments in operations.items():
         given = _mapping(place, f"operations.{operation}", arguments)
         for name, raw in given.items():
@@ -115,13 +115,11 @@ def _mapping(place: str, name: str, found: object) -> Mapping[Any, Any]:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise ConfigError(
-            f"{place} is wrong at {name}: it must hold keys and values, not {found!r}."
-        )
+        raise ConfigError(f"{place} is wrong at {name}: it must hold keys and values.")
     return found
 
 
-def _check_keys(
+def check_keys(
     place: str, prefix: str, found: Iterable[Any], known: Iterable[str], what: str = "key"
 ) -> None:
     names = list(known)

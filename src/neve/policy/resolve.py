@@ -21,6 +21,7 @@ from neve.model.policies import (
     PolicyRule,
     Setting,
     TableMatch,
+    Value,
 )
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
@@ -81,9 +82,18 @@ def general_settings(
     """A general section as a layer: the fields that it sets, by key, with the place of each."""
     keys = {key.field: key.name for key in KEYS.values() if key.part == part}
     return {
-        keys[field]: Setting(keys[field], getattr(values, field), f"{place} (neve.yaml)")
+        keys[field]: Setting(keys[field], getattr(values, field), _in_file(place))
         for field, place in chosen.items()
     }
+
+
+def chosen_setting(key: str, value: Value | None, place: str) -> dict[str, Setting]:
+    """One value of a general section as a layer; nothing where it is not set."""
+    return {} if value in (None, ()) else {key: Setting(key, value, _in_file(place))}
+
+
+def _in_file(place: str) -> str:
+    return f"{place} (neve.yaml)"
 
 
 def _merge(layers: Sequence[Layer]) -> dict[str, Setting]:
@@ -104,8 +114,11 @@ def _merge(layers: Sequence[Layer]) -> dict[str, Setting]:
 
 
 def _of_rule(rule: PolicyRule) -> Layer:
-    source = f"policy {rule.name!r} (neve.yaml)"
-    values = {key: Setting(key, value, source) for key, value in rule.values.items()}
+    source = _in_file(f"policy {rule.name!r}")
+    values = {
+        key: Setting(key, value, _in_file(rule.places[key]) if key in rule.places else source)
+        for key, value in rule.values.items()
+    }
     return Layer(values, dict.fromkeys(rule.operations, source))
 
 
@@ -159,6 +172,11 @@ def _of_overrides(overrides: Mapping[str, object]) -> Layer:
         if operation := KEYS[key].operation:
             named[operation] = COMMAND_LINE
     return Layer(values, named)
+
+
+def check_overrides(overrides: Mapping[str, object]) -> None:
+    """Raise for a key that there is not, and for a value that cannot be read."""
+    _of_overrides(overrides)
 
 
 def match_rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +12,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from neve.model.errors import RowsCorrupt, RowsUnsupported
-from neve.rows.arrow import field_id
+from neve.rows.arrow import FIELD_ID, field_id
 from neve.rows.roaring import Positions
 
 DELETE_FILE_PATH: Final = 2147483546
 DELETE_FILE_POS: Final = 2147483545
 _BATCH_ROWS: Final = 256 * 1024
 _NO_POSITIONS: Final = np.empty(0, dtype=np.int64)
+_FILE_SCHEMA: Final = pa.schema(
+    [
+        pa.field("file_path", pa.string(), False, {FIELD_ID: str(DELETE_FILE_PATH)}),
+        pa.field("pos", pa.int64(), False, {FIELD_ID: str(DELETE_FILE_POS)}),
+    ],
+    metadata={"delete-type": "position"},
+)
 
 
 def read_position_deletes(
@@ -29,15 +36,48 @@ def read_position_deletes(
     `source` is a position-delete file, as pyarrow opens one. Paths are compared letter by letter,
     as Iceberg does.
     """
+    wanted = pa.array(sorted(paths), pa.string())
+    found: dict[str, list[Positions]] = {path: [] for path in paths}
+    for of, at in _batches(source, file_format):
+        _collect(of, at, wanted, found)
+    return {path: merged(parts) for path, parts in found.items()}
+
+
+def read_all_position_deletes(source: Any, file_format: str) -> dict[str, Positions]:
+    """The same for every data file that the delete file speaks of."""
+    found: dict[str, list[Positions]] = {}
+    for of, at in _batches(source, file_format):
+        named = pc.unique(of.cast(pa.string()).drop_null()).to_pylist()
+        for path in named:
+            found.setdefault(path, [])
+        _collect(of, at, pa.array(sorted(named), pa.string()), found)
+    return {path: merged(parts) for path, parts in found.items()}
+
+
+def write_position_deletes(deletes: Mapping[str, Positions]) -> bytes:
+    """A position-delete file in Parquet, in the order that readers count on: by path, position."""
+    paths = sorted(path for path, positions in deletes.items() if len(positions))
+    parts = [deletes[path] for path in paths]
+    repeated = np.repeat(np.arange(len(paths), dtype=np.int32), [len(part) for part in parts])
+    column = pa.DictionaryArray.from_arrays(repeated, pa.array(paths, pa.string()))
+    positions = np.concatenate([_NO_POSITIONS, *parts])
+    target = pa.BufferOutputStream()
+    pq.write_table(
+        pa.Table.from_arrays([column.cast(pa.string()), pa.array(positions)], schema=_FILE_SCHEMA),
+        target,
+        compression="zstd",
+        store_schema=False,
+    )
+    return bytes(target.getvalue())
+
+
+def _batches(source: Any, file_format: str) -> Iterable[tuple[Any, Any]]:
     if file_format.lower() != "parquet":
         raise RowsUnsupported(f"Position deletes in {file_format} files are not read natively.")
     file = pq.ParquetFile(source)
     path_column, pos_column = _columns(file.schema_arrow)
-    wanted = pa.array(sorted(paths), pa.string())
-    found: dict[str, list[Positions]] = {path: [] for path in paths}
     for batch in file.iter_batches(_BATCH_ROWS, columns=[path_column, pos_column]):
-        _collect(batch.column(path_column), batch.column(pos_column), wanted, found)
-    return {path: merged(parts) for path, parts in found.items()}
+        yield batch.column(path_column), batch.column(pos_column)
 
 
 def _columns(schema: Any) -> tuple[str, str]:

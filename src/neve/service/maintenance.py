@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from neve.documents import to_document
 from neve.model.facts import TableFacts
 from neve.model.health import Health
 from neve.model.job import JobRequest
@@ -14,9 +15,11 @@ from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.health import assess
 from neve.planning.planner import PlanRequest
-from neve.service.context import JobContext
+from neve.policy.saying import say_compaction
+from neve.service.context import OVERRIDES, JobContext
 from neve.service.operations.rewrite_data_files import (
     OPERATION,
+    PLAN,
     apply_exactly,
     compact,
     plan_compaction,
@@ -44,7 +47,7 @@ class Maintenance(Services):
         """Run exactly this plan, or refuse it."""
         refuse_if_stale(self, plan)
         wanted = with_undo_window(self, plan)
-        request = JobRequest(plan.table, str(OPERATION), {"plan_id": plan.plan_id})
+        request = JobRequest(plan.table, str(OPERATION), {PLAN: to_document(plan)})
         return run_work(self, request, partial(apply_exactly, plan=wanted), log=log)
 
     def compact(
@@ -56,7 +59,8 @@ class Maintenance(Services):
         policy: CompactionPolicy,
         log: bool = True,
     ) -> Outcome:
-        """Plan and run."""
+        """Plan and run. What is asked for here and not by the table's policy is kept as keys."""
+        said = {OVERRIDES: say_compaction(policy, request, where)}
 
         def work(context: JobContext) -> Outcome:
             def plan_of(facts: TableFacts) -> CompactionPlan:
@@ -64,4 +68,4 @@ class Maintenance(Services):
 
             return compact(context, plan_of, where=where)
 
-        return run_work(self, JobRequest(table, str(OPERATION)), work, log=log)
+        return run_work(self, JobRequest(table, str(OPERATION), said), work, log=log)

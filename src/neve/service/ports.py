@@ -19,6 +19,7 @@ from neve.model.integrity import (
     TableIntegrity,
 )
 from neve.model.metadata_change import MetadataChange
+from neve.model.notices import Notice
 from neve.model.operation import Operation
 from neve.model.orphans import (
     ListedFile,
@@ -28,6 +29,7 @@ from neve.model.orphans import (
     TableLocation,
 )
 from neve.model.outcome import Outcome
+from neve.model.rebase import DeleteEntry, FileChange, MovedDeletes, MoveOrder
 from neve.model.rewrite import (
     CopyInputs,
     FileDetails,
@@ -59,6 +61,14 @@ class Reporter(Protocol):
         ...
 
 
+class Notifier(Protocol):
+    """Brings notices to people."""
+
+    def send(self, channel: str, notice: Notice) -> None:
+        """Deliver it to the channel of that name, or raise NotificationError."""
+        ...
+
+
 class Surveyor(Protocol):
     """Reads table metadata."""
 
@@ -75,6 +85,12 @@ class Surveyor(Protocol):
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
     ) -> CopyInputs: ...
+
+    def delete_entries(
+        self, table: TableRef, snapshot_id: int, paths: Collection[str]
+    ) -> list[DeleteEntry]:
+        """What manifests say of the delete files at those paths that the snapshot holds."""
+        ...
 
     def reachable(self, table: TableRef) -> ReachableFiles:
         """Every file that the table's metadata reaches now, through all snapshots."""
@@ -197,6 +213,22 @@ class Engine(Protocol):
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
     ) -> None: ...
+
+    def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
+        """Write deletes again for the files that their rows went to. Nothing is committed.
+
+        Raises RowsError or ParquetError where a delete file cannot be read.
+        """
+        ...
+
+    def change_files(
+        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+    ) -> None:
+        """Commit the change on exactly this head.
+
+        Raises CommitConflict where there is another one, whoever made it; then nothing changed.
+        """
+        ...
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

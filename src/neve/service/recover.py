@@ -22,6 +22,7 @@ from neve.model.operation import Operation
 from neve.model.table import TableRef
 from neve.service.again import can_be_repeated, delay_after_loss, is_listed
 from neve.service.lease import HeldLease
+from neve.service.notices import notify_job
 from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.verify import snapshots_of, verify_commits
@@ -76,6 +77,7 @@ def _settle(services: Services, job: Job, facts: TableFacts, state: JobState, re
         services.store.requeue(job, f"Its worker ended early. {reason}", delay_after_loss(job))
     else:
         services.store.settle(job, state, reason)
+    notify_job(services, job.job_id)
 
 
 def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, NeveError]]:
@@ -89,6 +91,7 @@ def settle_left_behind(services: Services, table: TableRef) -> list[tuple[Job, N
         for job in jobs:
             reason = f"There is no table {table} any more: it was dropped or renamed."
             services.store.settle(job, JobState.FAILED, reason)
+            notify_job(services, job.job_id)
         return []
     except StoreError:
         raise
@@ -102,6 +105,7 @@ def settle_untraceable(services: Services, jobs: Sequence[Job]) -> list[Job]:
     for job in jobs:
         if job.request.is_for_trino:
             services.store.settle(job, JobState.FAILED, ENDED_IN_TRINO)
+            notify_job(services, job.job_id)
     return [job for job in jobs if not job.request.is_for_trino]
 
 

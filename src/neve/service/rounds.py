@@ -121,6 +121,11 @@ def _groups(number: int) -> str:
     return f"{number} group was" if number == 1 else f"{number} groups were"
 
 
+def _rebased(number: int) -> str:
+    what = "a group" if number == 1 else f"{number} groups"
+    return f"Writers deleted rows of {what} meanwhile; those stay deleted in the new files."
+
+
 def only_partitions_of(plan: CompactionPlan, groups: list[FileGroup]) -> CompactionPlan:
     """The plan without partitions that are none of the groups'."""
     partitions = {(group.spec_id, group.partition) for group in groups}
@@ -152,6 +157,8 @@ def _run_plan(
         _account(run, part, result)
         if result.conflict:
             run.refusals.append(result.conflict)
+        if result.rebased:
+            run.notes.append(_rebased(len(result.rebased)))
         if result.refused:
             groups = tuple(group for group, _ in result.refused)
             run.notes.append(

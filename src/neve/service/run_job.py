@@ -19,7 +19,9 @@ from neve.model.plan import CompactionPlan
 from neve.service.again import handed_back, queued_after_error, queued_after_failure
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
+from neve.service.notices import notify_job
 from neve.service.operations.registry import handler_for
+from neve.service.operations.rollback import with_expected_head
 from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
@@ -28,6 +30,7 @@ from neve.service.services import Services
 
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
+    request = _fixed(services, request)
     prepared = handler_for(request).prepare(services, request)
     if prepared is not None and isinstance(prepared.plan, CompactionPlan):
         request = replace(request, estimated_seconds=prepared.plan.cost.seconds.expected)
@@ -42,9 +45,16 @@ def run(
     What was planned and shown already is run as far as it still holds. With `log=False` the row of
     the maintenance log is left to the caller, who may write many.
     """
+    request = _fixed(services, request)
     handler = handler_for(request)
     made = prepared or handler.prepare(services, request)
     return run_work(services, request, partial(handler.run, prepared=made), log=log)
+
+
+def _fixed(services: Services, request: JobRequest) -> JobRequest:
+    """The request as it is kept: what its caller saw of the table belongs to it."""
+    handler_for(request)
+    return with_expected_head(services, request)
 
 
 def run_job(services: Services, lease: Lease) -> Outcome:
@@ -81,6 +91,25 @@ def _run_claimed(
     attempt: int | None = None,
 ) -> Outcome:
     """`attempt` is the number of this one, where another may come after it."""
+    try:
+        outcome = _work_claimed(services, lease, request, work, log=log, attempt=attempt)
+    except NeveError:
+        notify_job(services, lease.job_id)
+        raise
+    # The table is free by now: a channel that answers late keeps no other job waiting.
+    notify_job(services, lease.job_id, outcome)
+    return outcome
+
+
+def _work_claimed(
+    services: Services,
+    lease: Lease,
+    request: JobRequest,
+    work: Work,
+    *,
+    log: bool,
+    attempt: int | None,
+) -> Outcome:
     entered: list[Engine] = []
 
     def stop_tasks() -> None:

@@ -10,6 +10,7 @@ from typing import Self
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
 from neve.model.job import Progress
+from neve.model.notices import DigestTime
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
@@ -20,6 +21,7 @@ from neve.service.ports import (
     Engine,
     MaintenanceLog,
     MetadataWriter,
+    Notifier,
     Procedures,
     Reporter,
     Surveyor,
@@ -49,6 +51,12 @@ class Services:
     stop: StopSignal = field(default_factory=StopSignal)
     #: Runs the jobs that are for Trino, where it is configured.
     make_procedures: Callable[[], Procedures] | None = None
+
+    #: Who tells people how jobs end; nobody by default.
+    notifier: Notifier | None = None
+    digest_time: DigestTime = field(default_factory=DigestTime)
+    #: Where troubles go that must not fail a job; nowhere by default.
+    warn: Callable[[str], None] = lambda message: None
 
     @property
     def engine(self) -> Engine:

@@ -50,6 +50,8 @@ class StepResult:
 
     refused: tuple[tuple[FileGroup, str], ...] = ()
     conflicting: tuple[FileGroup, ...] = ()
+    #: Groups that were committed with deletes that writers had made meanwhile.
+    rebased: tuple[FileGroup, ...] = ()
     #: What the engine said of the last commit that it refused.
     conflict: str | None = None
     #: What engines worked on, committed or not.

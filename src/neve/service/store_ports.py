@@ -244,10 +244,6 @@ class Outcomes(Protocol):
         """End the job with its outcome, or raise LeaseLost where another job came since."""
         ...
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember outcomes that came without a claim on their table."""
-        ...
-
     def outcomes(self, limit: int = 200) -> list[Outcome]:
         """Outcomes of finished jobs, newest first."""
         ...
@@ -314,6 +310,18 @@ class Schedules(Protocol):
         ...
 
 
+class Marks(Protocol):
+    """Short texts by name, changed only by who knows what stands there."""
+
+    def get(self, name: str) -> str:
+        """What stands there; nothing where nobody wrote."""
+        ...
+
+    def set(self, name: str, value: str, *, expected: str) -> bool:
+        """Write it, if what is expected stands there; False where it does not."""
+        ...
+
+
 class JobStore(
     JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
 ):
@@ -322,6 +330,11 @@ class JobStore(
     @property
     def quarantine(self) -> Quarantine:
         """The list of orphans that are waiting to be deleted."""
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """What several processes agree on by it."""
         ...
 
     @property

@@ -28,7 +28,9 @@ from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
 from neve.planning.staleness import paths_of
 from neve.planning.written import check_result
-from neve.service.step_run import StepResult, StepRun, Written, commit_untouched
+from neve.service.move_order import Replacement
+from neve.service.rebase import commit_replacements
+from neve.service.step_run import StepResult, StepRun
 
 #: Names prepared for each output: one for every attempt that Spark may make at its task.
 ATTEMPTS = 8
@@ -61,7 +63,7 @@ def run_in_tasks(run: StepRun) -> StepResult:
     try:
         for result in written.values():
             check_result(groups[result.group_id], result)
-        done = _commit(run, inputs, groups, written)
+        done = commit_replacements(run, _replacements(inputs, groups, written), _described)
     except (ProofFailed, JobRefused):
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([file.path for r in written.values() for file in r.files])
@@ -141,49 +143,21 @@ def _uses(files: Iterable[WrittenFile]) -> tuple[EngineUse, ...]:
     return tuple(EngineUse(e.value, inputs[e], sizes[e]) for e in Engine if sizes[e])
 
 
-def _commit(
-    run: StepRun,
-    inputs: CopyInputs,
-    groups: Mapping[int, FileGroup],
-    written: Mapping[int, TaskResult],
-) -> StepResult:
+def _replacements(
+    inputs: CopyInputs, groups: Mapping[int, FileGroup], written: Mapping[int, TaskResult]
+) -> dict[int, Replacement]:
     details = {file.path: file for file in inputs.files}
-
-    def commit(numbers: Sequence[int]) -> None:
-        chosen = [(groups[number], written[number]) for number in numbers]
-        _commit_results(run, details, inputs, chosen)
-
-    return commit_untouched(
-        run,
-        {
-            number: Written((groups[number],), tuple(file.path for file in result.files))
-            for number, result in written.items()
-        },
-        commit,
-    )
+    found = {}
+    for number, result in written.items():
+        sources = tuple(details[file.path] for file in groups[number].files)
+        added = tuple(_details(file, sources, inputs) for file in result.files)
+        found[number] = Replacement(groups[number], result.files, sources, added)
+    return found
 
 
-def _commit_results(
-    run: StepRun,
-    details: Mapping[str, FileDetails],
-    inputs: CopyInputs,
-    chosen: Sequence[tuple[FileGroup, TaskResult]],
-) -> None:
-    assert run.base.snapshot_id is not None
-    removed: list[FileDetails] = []
-    added: list[FileDetails] = []
-    for group, result in chosen:
-        sources = [details[file.path] for file in group.files]
-        removed += sources
-        added += [_details(file, sources, inputs) for file in result.files]
-    files = [file for _, result in chosen for file in result.files]
-    run.services.engine.replace_files(
-        run.table,
-        run.base.snapshot_id,
-        removed,
-        added,
-        {**run.properties, ENGINE_PROPERTY: _engine(files), PROOF_PROPERTY: proof_text(files)},
-    )
+def _described(files: Sequence[WrittenFile]) -> dict[str, str]:
+    """What the snapshot says of its new files."""
+    return {ENGINE_PROPERTY: _engine(files), PROOF_PROPERTY: proof_text(files)}
 
 
 def _details(file: WrittenFile, sources: Sequence[FileDetails], inputs: CopyInputs) -> FileDetails:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts, SnapshotFacts, TableFacts
 from neve.model.operation import Operation
@@ -26,7 +26,13 @@ def same_rows(services: Services, before: TableFacts, after: TableFacts) -> str 
     """The data files are those that were there, and each has the live rows that it had."""
     if problem := _changed("data", before.data_files, after.data_files):
         return problem
-    paths = files_with_other_deletes(before, after)
+    return same_positions(services, before, after, files_with_other_deletes(before, after))
+
+
+def same_positions(
+    services: Services, before: TableFacts, after: TableFacts, paths: Sequence[str]
+) -> str | None:
+    """Each of the files has the live rows that it had, told by their positions."""
     if not paths:
         return None
     assert before.snapshot_id is not None

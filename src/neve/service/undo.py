@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from neve.model.errors import CommitConflict, ExecutionError
@@ -9,6 +10,7 @@ from neve.model.expiry import TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.retries import RetryPolicy, retrying
+from neve.service.lease import HeldLease
 from neve.service.services import Services
 from neve.service.verify import snapshots_of
 
@@ -57,6 +59,40 @@ def keep_for_undo(
         ),
     )
     return tag
+
+
+def follow_parent(services: Services, held: HeldLease, facts: TableFacts, tag: TagToSet) -> str:
+    """Move the tag to what the job's first commit was made on; a note where that was not possible.
+
+    A writer may have come between the tag and that commit. Undoing the job goes to the writer's
+    state then, and another engine's expiry spares only what has a tag.
+    """
+    first = next(iter(snapshots_of(held.lease.job_id, facts)), None)
+    parent = facts.snapshot(first.parent_id) if first and first.parent_id is not None else None
+    tagged = facts.snapshot(tag.snapshot_id)
+    if parent is None or tagged is None or parent.snapshot_id == tag.snapshot_id:
+        return ""
+    # The window ends when it would have ended: a tag's age counts from its snapshot's commit.
+    later_ms = int((parent.committed_at - tagged.committed_at).total_seconds() * 1000)
+    moved = replace(
+        tag, snapshot_id=parent.snapshot_id, max_age_ms=max(1, tag.max_age_ms - later_ms)
+    )
+    change = MetadataChange(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        purpose=f"Moving tag {tag.name} of table {facts.table} to snapshot {parent.snapshot_id}",
+        head=facts.snapshot_id,
+        head_may_advance=True,
+        expected_refs={tag.name: tag.snapshot_id},
+        tags=(moved,),
+    )
+    held.require()
+    try:
+        _commit(services, change)
+    except ExecutionError as error:
+        # The job is done and proven, and Neve's own expiry keeps that state all the same.
+        return error.message
+    return ""
 
 
 def drop_undo_tag(services: Services, facts: TableFacts, tag: TagToSet) -> None:

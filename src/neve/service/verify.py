@@ -12,6 +12,7 @@ from neve.model.outcome import Proof
 from neve.model.table import TableRef
 from neve.planning.proof import Change, find_change, merge_proofs, prove
 from neve.service.services import Services
+from neve.service.unchanged import files_with_other_deletes, same_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def verify_commits(
     if len(levels) == 1:
         # The same check was made of every output before it was committed.
         proof = replace(proof, level=levels.pop())
-    return Verdict(changes, proof, _problem(changes, proof))
+    return Verdict(changes, proof, _problem(services, changes, proof))
 
 
 def _level(snapshot: SnapshotFacts) -> str:
@@ -60,14 +61,34 @@ def _level(snapshot: SnapshotFacts) -> str:
 
 
 def _prove(services: Services, table: TableRef, change: Change) -> Proof:
-    paths, before_id = change.paths_to_scan, change.before.snapshot_id
-    assert before_id is not None
-    return prove(change, services.engine.live_rows(table, before_id, paths) if paths else {})
+    def live(snapshot_id: int | None, paths: list[str]) -> dict[str, int]:
+        assert snapshot_id is not None
+        return services.engine.live_rows(table, snapshot_id, paths) if paths else {}
+
+    return prove(
+        change,
+        live(change.before.snapshot_id, change.paths_to_scan),
+        live(change.after.snapshot_id, change.added_paths_to_scan),
+    )
 
 
-def _problem(changes: Sequence[Change], proof: Proof) -> str | None:
+def _problem(services: Services, changes: Sequence[Change], proof: Proof) -> str | None:
     if not proof.holds:
         return proof.explain_failure()
-    if lost := [delete.path for change in changes for delete in change.lost_deletes]:
-        return f"Delete file {lost[0]} was dropped although it still applies."
+    for change in changes:
+        if problem := _lost_delete(services, change):
+            return problem
+    return None
+
+
+def _lost_delete(services: Services, change: Change) -> str | None:
+    """What a dropped delete file said of files that stay must be said by others now."""
+    if not change.lost_deletes:
+        return None
+    going = {file.path for file in change.removed}
+    touched = files_with_other_deletes(change.before, change.after)
+    staying = [path for path in touched if path not in going]
+    if problem := same_positions(services, change.before, change.after, staying):
+        lost = change.lost_deletes[0].path
+        return f"Delete file {lost} was dropped although it still applies. {problem}"
     return None

@@ -9,12 +9,12 @@ from typing import cast
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
+from neve.model.rebase import FileChange, MovedDeletes, MoveOrder
 from neve.model.rewrite import (
     FileDetails,
     RewriteTask,
@@ -34,6 +34,7 @@ from neve.spark.job_group import cancel_group, current_job, spark_work, working_
 from neve.spark.jvm import abandon, has_ended, is_dead
 from neve.spark.launch import given_up
 from neve.spark.list_files import look_up
+from neve.spark.live_rows import of_live_rows
 from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
@@ -41,9 +42,11 @@ from neve.spark.operations.remove_orphan_files import sweep
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_bytes, report_tasks
 from neve.spark.reachable import unreachable
+from neve.spark.rewrite.change import change_files
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
 from neve.spark.rewrite.stage import Staged, stage_files
+from neve.spark.small_files import TableFiles
 from neve.storage.access import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
@@ -222,6 +225,19 @@ class SparkEngine:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
             replace_files(session, table, snapshot_id, removed, added, properties)
 
+    def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
+        # Whoever never meets a writer does without the code that reads delete files.
+        from neve.rows.moved_files import move_deletes
+
+        with self._working(f"Moving deletes of table {table}", to_the_end=True) as session:
+            return move_deletes(order, TableFiles(session, table))
+
+    def change_files(
+        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+    ) -> None:
+        with self._working(f"Committing to table {table}", to_the_end=True) as session:
+            change_files(session, table, head_id, change, properties)
+
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]:
@@ -250,19 +266,7 @@ class SparkEngine:
     ) -> list[Row]:
         what = f"Counting rows of table {table}"
         with self._working(what, to_the_end=True) as session, engine_errors(what):
-            wanted = session.createDataFrame([(path,) for path in paths], "path string")
-            counts = [F.count("*").alias("rows")]
-            if with_checksum:
-                counts.append(F.bit_xor(F.xxhash64("position")).alias("checksum"))
-            return (
-                session.read.option("versionAsOf", str(snapshot_id))
-                .table(tables.spark_name(table))
-                .select(F.col("_file").alias("path"), F.col("_pos").alias("position"))
-                .join(F.broadcast(wanted), on="path", how="left_semi")
-                .groupBy("path")
-                .agg(*counts)
-                .collect()
-            )
+            return of_live_rows(session, table, snapshot_id, paths, with_checksum=with_checksum)
 
     def delete_files(self, table: TableRef, paths: Sequence[str]) -> None:
         with self._working(f"Deleting files of table {table}", to_the_end=True) as session:

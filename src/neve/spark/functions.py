@@ -10,6 +10,7 @@ from neve.spark.once import once_per_session
 
 FUNCTION = "org.apache.iceberg.relocated.com.google.common.base.Function"
 CONTENT_FILE = "org.apache.iceberg.ContentFile"
+JSON_NODE = "org.apache.iceberg.shaded.com.fasterxml.jackson.databind.JsonNode"
 
 
 @once_per_session
@@ -31,6 +32,23 @@ def value_in(session: SparkSession, mapping: Any) -> Any:
     """From a key to its value in a Java map."""
     get = _invoke(session).MethodType.genericMethodType(1)
     return _function(session, _method(session, "java.util.Map", "get", get).bindTo(mapping))
+
+
+def content_file_from_json(session: SparkSession, specs: Any) -> Any:
+    """From the JSON of a data or delete file to the file; `specs` are a table's, by id."""
+    invoke = _invoke(session)
+    jvm: Any = session._jvm
+    gateway: Any = session.sparkContext._gateway
+    kinds = gateway.new_array(jvm.java.lang.Class, 2)
+    kinds[0], kinds[1] = _class(session, JSON_NODE), _class(session, "java.util.Map")
+    parse = invoke.MethodHandles.publicLookup().findStatic(
+        _class(session, "org.apache.iceberg.ContentFileParser"),
+        "fromJson",
+        invoke.MethodType.methodType(_class(session, CONTENT_FILE), kinds),
+    )
+    known = gateway.new_array(jvm.java.lang.Object, 1)
+    known[0] = specs
+    return _function(session, invoke.MethodHandles.insertArguments(parse, 1, known))
 
 
 @once_per_session

@@ -17,6 +17,7 @@ MIGRATIONS = {
     4: "0004_tenants_retries_set_aside.sql",
     5: "0005_events_progress_paused_schedules.sql",
     6: "0006_plans_and_totals.sql",
+    7: "0007_marks.sql",
 }
 NEWEST = max(MIGRATIONS)
 

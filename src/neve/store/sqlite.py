@@ -25,6 +25,7 @@ from neve.model.table import TableRef
 from neve.store import statements as sql
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
+from neve.store.marks import SqliteMarks
 from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
 from neve.store.schedules import ScheduleRows
@@ -187,14 +188,6 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
                 db.execute(sql.CANCEL_RUNNING, (job_id,))
         return self.job(job_id)
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        with self._write() as db:
-            for o in outcomes:
-                names = (o.job_id, str(o.table), o.operation)
-                values = (*names, o.status.job_state, o.reason, to_text(o))
-                if db.execute(sql.RECORD, values).rowcount:
-                    add_totals(db, counted(o))
-
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return self._select(sql.UNFINISHED, (None if table is None else str(table),))
 
@@ -212,6 +205,10 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @property
+    def marks(self) -> SqliteMarks:
+        return SqliteMarks(self._path)
 
     @property
     def plans(self) -> SqlitePlans:

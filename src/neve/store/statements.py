@@ -118,10 +118,6 @@ SETTLE = (
 )
 #: A worker that wakes up late finds that its epoch is over.
 END_EPOCH = "UPDATE claims SET epoch = epoch + 1, expires_at = 0 WHERE job_id = ? AND epoch = ?"
-RECORD = (
-    "INSERT OR IGNORE INTO jobs (job_id, table_name, operation, state, epoch, created_at, "
-    f"updated_at, reason, outcome) VALUES (?, ?, ?, ?, 0, {NOW}, {NOW}, ?, ?)"
-)
 CANCEL_QUEUED = (
     f"UPDATE jobs SET state = 'cancelled', reason = ?, cancel_requested = 1, updated_at = {NOW} "
     "WHERE job_id = ? AND state = 'queued'"

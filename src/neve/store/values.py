@@ -9,7 +9,7 @@ from neve.documents import from_text
 from neve.model.errors import InputError, LeaseLost, TableBusy
 from neve.model.job import Job, Lease
 from neve.model.outcome import Outcome
-from neve.model.table import TableRef, split_name
+from neve.model.table import TableRef, read_name
 
 CANCELLED_BEFORE = "It was cancelled before it began."
 
@@ -18,8 +18,8 @@ CANCELLED_BEFORE = "It was cancelled before it began."
 def table_of(name: str) -> TableRef:
     """A stored name; one that this version would not accept must not hide all the others."""
     try:
-        catalog, *namespace, table = split_name(name)
-    except InputError:
+        catalog, *namespace, table = read_name(name)
+    except (InputError, ValueError):
         return TableRef("?", (), name)
     return TableRef(catalog, tuple(namespace), table)
 

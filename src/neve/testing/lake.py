@@ -39,6 +39,7 @@ from neve.planning.staleness import changed_files
 from neve.service.ports import Reporter
 from neve.testing.facts import NOW
 from neve.testing.metadata import MemoryMetadata
+from neve.testing.rebase import FollowingLake, fresh_files
 from neve.testing.steps import EXECUTORS
 
 Paths = tuple[str, ...]
@@ -58,7 +59,7 @@ class SilentReporter:
         pass
 
 
-class MemoryLake:
+class MemoryLake(FollowingLake):
     """One table, with every snapshot that it ever had.
 
     `compression` is output bytes per input byte; `before_stage`, `before_commit` and `after_commit`
@@ -68,6 +69,7 @@ class MemoryLake:
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
+        super().__init__()
         self.facts = facts
         self.history: dict[int, TableFacts] = {}
         if facts.snapshot_id is not None:
@@ -256,16 +258,7 @@ class MemoryLake:
         if any(p not in current or index.applying_to(current[p]).delete_files for p in gone):
             raise CommitConflict("A replaced file was changed.")
         model = current[removed[0].path]
-        fresh = tuple(
-            replace(
-                model,
-                path=f.path,
-                partition=(f.spec_id, f.partition),
-                size_bytes=f.size_bytes,
-                record_count=f.record_count,
-            )
-            for f in added
-        )
+        fresh = fresh_files(model, added)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()

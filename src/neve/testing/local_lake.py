@@ -8,12 +8,14 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     MANIFEST_LIST_FILE_SCHEMAS,
@@ -26,13 +28,24 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableUpdate
 from pyiceberg.typedef import IcebergBaseModel, Record
 from pyiceberg.types import StructType
 from sqlalchemy import Dialect
 from sqlalchemy.event import listen
 
 ADDED, EXISTING, DELETED = 1, 0, 2
+_NAMESPACE = """
+INSERT OR IGNORE INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')
+"""
+_FIND = """
+SELECT metadata_location FROM iceberg_tables
+WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?
+"""
+_MOVE = """
+UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
+WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +130,11 @@ class LocalLake:
             "uri": f"sqlite:///{folder / 'catalog.db'}",
             "warehouse": (folder / "warehouse").as_uri(),
         }
-        self.catalog = _Catalog(name, folder / "catalog.db", **self.properties)
+        self._database = folder / "catalog.db"
+        self.catalog = _Catalog(name, self._database, **self.properties)
         self._numbers = itertools.count(1)
+        #: What was written into each manifest list, so that the next one need not read it.
+        self._lines: dict[str, list[dict[str, Any]]] = {}
 
     def create(
         self,
@@ -130,10 +146,15 @@ class LocalLake:
         properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Make an empty table, with its namespace where that is missing."""
-        self.catalog.create_namespace_if_not_exists(identifier.rpartition(".")[0])
+        namespace, _, name = identifier.rpartition(".")
+        with closing(sqlite3.connect(self._database)) as database, database:
+            _trust_the_machine(database, None)
+            database.execute(_NAMESPACE, (self.name, namespace))
         return self.catalog.create_table(
             identifier,
             schema,
+            # The catalog's own choice, for which it would ask three times.
+            location=f"{self.properties['warehouse']}/{namespace}/{name}",
             partition_spec=spec,
             properties={"format-version": str(format_version), **(properties or {})},
         )
@@ -147,11 +168,11 @@ class LocalLake:
         summary: Mapping[str, str] | None = None,
     ) -> int:
         """Make a snapshot of the manifests, beside those of its parent where it keeps them."""
-        table.refresh()
+        self._catch_up(table)
         snapshot_id = len(table.metadata.snapshots) + 1
         parent = table.current_snapshot()
         sequence_number = table.metadata.next_sequence_number()
-        listed = list(_listed(table, parent)) if keeps and parent else []
+        listed = self._listed(table, parent) if keeps and parent else []
         for manifest in manifests:
             written = self._write_manifest(table, manifest, snapshot_id)
             listed.append(_line(table, manifest, written, snapshot_id, sequence_number))
@@ -171,9 +192,35 @@ class LocalLake:
             AddSnapshotUpdate.model_validate({"snapshot": snapshot}),
             SetSnapshotRefUpdate.model_validate(main),
         )
-        done = self.catalog.commit_table(table, (), updates)
-        table.metadata, table.metadata_location = done.metadata, done.metadata_location
+        self._publish(table, updates)
         return snapshot_id
+
+    def _catch_up(self, table: Table) -> None:
+        """The table as others left it; most often it is the one at hand."""
+        with closing(sqlite3.connect(self._database)) as database:
+            found = database.execute(_FIND, self._key(table)).fetchone()
+        if found != (table.metadata_location,):
+            table.refresh()
+
+    def _publish(self, table: Table, updates: tuple[TableUpdate, ...]) -> None:
+        """As the catalog commits, which would load once more the table that is at hand."""
+        staged = self.catalog._update_and_stage_table(table, table.name(), (), updates)
+        self.catalog._write_metadata(staged.metadata, table.io, staged.metadata_location)
+        locations = (staged.metadata_location, table.metadata_location)
+        with closing(sqlite3.connect(self._database)) as database, database:
+            _trust_the_machine(database, None)
+            done = database.execute(_MOVE, (*locations, *self._key(table), locations[1]))
+        if done.rowcount != 1:
+            raise CommitFailedException(f"Somebody else committed to {table.name()}.")
+        table.metadata, table.metadata_location = staged.metadata, staged.metadata_location
+
+    def _key(self, table: Table) -> tuple[str, str, str]:
+        *namespace, name = table.name()
+        return self.name, ".".join(namespace), name
+
+    def _listed(self, table: Table, snapshot: Snapshot) -> list[dict[str, Any]]:
+        known = self._lines.get(snapshot.manifest_list)
+        return list(known) if known is not None else _read_lines(table, snapshot)
 
     def _write_manifest(self, table: Table, manifest: Manifest, snapshot_id: int) -> str:
         spec, version = _spec(table, manifest), table.metadata.format_version
@@ -193,7 +240,7 @@ class LocalLake:
             )
         return path
 
-    def _write_list(self, table: Table, lines: Sequence[Mapping[str, Any]]) -> str:
+    def _write_list(self, table: Table, lines: Sequence[dict[str, Any]]) -> str:
         version = table.metadata.format_version
         schema = MANIFEST_LIST_FILE_SCHEMAS[version]
         path = self._metadata_path(table, "manifests")
@@ -201,6 +248,7 @@ class LocalLake:
         metadata = {"format-version": str(version)}
         with AvroOutputFile[Record](output, schema, "manifest_file", metadata=metadata) as f:
             f.write_block([_by_name(schema.as_struct(), line) for line in lines])
+        self._lines[path] = list(lines)
         return path
 
     def _metadata_path(self, table: Table, kind: str) -> str:
@@ -264,7 +312,7 @@ def _line(
     }
 
 
-def _listed(table: Table, snapshot: Snapshot) -> Sequence[dict[str, Any]]:
+def _read_lines(table: Table, snapshot: Snapshot) -> list[dict[str, Any]]:
     names = [item.name for item in MANIFEST_LIST_FILE_SCHEMAS[2].fields]
     return [
         {name: getattr(manifest, name) for name in names}

@@ -9,6 +9,7 @@ from neve.planning.cost import CostModel
 from neve.service.maintenance import Maintenance
 from neve.testing.facts import NOW
 from neve.testing.lake import SilentReporter
+from neve.testing.lakes import MemoryLakes
 from neve.testing.orphans import StoredLake
 from neve.testing.store import MemoryStore
 
@@ -27,16 +28,16 @@ class ManualClock:
 
 
 def memory_services(
-    lake: StoredLake,
+    lake: StoredLake | MemoryLakes,
     store: MemoryStore | None = None,
     clock: Callable[[], datetime] | None = None,
     lease_seconds: float = 60,
 ) -> Maintenance:
-    """The use cases over one lake, which is catalog, engine and maintenance log in one."""
+    """The use cases over lakes, which are catalog, engine and maintenance log in one."""
     clock = clock or ManualClock()
     return Maintenance(
         surveyor=lake,
-        metadata=lake.metadata,
+        metadata=lake if isinstance(lake, MemoryLakes) else lake.metadata,
         make_engine=lambda: lake,
         store=store or MemoryStore(clock),
         log=lake,

@@ -24,6 +24,7 @@ from neve.model.table import TableRef
 from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.events import MemoryEvents, MemorySchedules
+from neve.testing.marks import MemoryMarks
 from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
 from neve.testing.totals import MemoryTotals
@@ -46,6 +47,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
+        self.marks = MemoryMarks()
         self.plans = MemoryPlans(clock)
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
@@ -229,22 +231,6 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         if job.state is JobState.QUEUED:
             self._change(job_id, JobState.CANCELLED, CANCELLED_BEFORE)
         return self._jobs[job_id]
-
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        now = self._clock()
-        for outcome in outcomes:
-            if outcome.job_id not in self._jobs:
-                state = outcome.status.job_state
-                job = Job(outcome.job_id, outcome.table, outcome.operation, state, 0, now, now)
-                text = to_text(outcome)
-                position = len(self._jobs) + 1
-                self._jobs[outcome.job_id] = replace(
-                    job, reason=outcome.reason, outcome=text, position=position
-                )
-                self.append_event(outcome.job_id, state, outcome.reason)
-                self._outcomes.append(outcome)
-                self._add(counted(outcome))
-                self._count_job(outcome.operation, state)
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         return [job for job in self._left_behind() if table in (None, job.table)]

@@ -5,27 +5,31 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Json = dict[str, Any]
 
 
 class RestTable:
     """The table's metadata, every commit that was sent, and how commits are answered."""
 
-    def __init__(self, metadata, location):
+    def __init__(self, metadata: Json, location: str) -> None:
         self.metadata = metadata
         self.location = location
-        self.commits = []
+        self.commits: list[Json] = []
         self.status = 200
         self.applies = True
         #: Called between the requirements' judgement by the client and the server's commit.
-        self.before_commit = lambda: None
+        self.before_commit: Callable[[], None] = lambda: None
         self.silent_seconds = 0.0
 
-    def answer(self):
+    def answer(self) -> Json:
         return {"metadata-location": self.location, "metadata": self.metadata, "config": {}}
 
-    def commit(self, request):
+    def commit(self, request: Json) -> tuple[int, Json]:
         self.commits.append(request)
         self.before_commit()
         if self.applies and not all(self._holds(r) for r in request["requirements"]):
@@ -42,13 +46,13 @@ class RestTable:
             return self.status, _error(self.status, "as told")
         return 200, self.answer()
 
-    def _holds(self, requirement):
+    def _holds(self, requirement: Json) -> bool:
         if requirement["type"] == "assert-table-uuid":
-            return requirement["uuid"] == self.metadata["table-uuid"]
+            return bool(requirement["uuid"] == self.metadata["table-uuid"])
         ref = self.metadata["refs"].get(requirement["ref"])
-        return (ref["snapshot-id"] if ref else None) == requirement["snapshot-id"]
+        return bool((ref["snapshot-id"] if ref else None) == requirement["snapshot-id"])
 
-    def _apply(self, update):
+    def _apply(self, update: Json) -> None:
         """As Iceberg's own server does it: refs go with the snapshot that they point to."""
         refs = dict(self.metadata["refs"])
         if update["action"] == "set-snapshot-ref":
@@ -66,26 +70,26 @@ class RestTable:
         self.metadata["refs"] = refs
 
 
-def _error(status, message):
+def _error(status: int, message: str) -> Json:
     return {"error": {"message": message, "type": "Told", "code": status}}
 
 
 @contextmanager
-def serving(table):
+def serving(table: RestTable) -> Iterator[str]:
     """The address of a server that runs for the length of the block."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
+        def do_GET(self) -> None:
             if self.path.startswith("/v1/config"):
                 self._send(200, {"defaults": {}, "overrides": {}})
             else:
                 self._send(200, table.answer())
 
-        def do_POST(self):
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             self._send(*table.commit(json.loads(body)))
 
-        def _send(self, status, document):
+        def _send(self, status: int, document: Json) -> None:
             data = json.dumps(document).encode()
             try:
                 self.send_response(status)
@@ -97,7 +101,7 @@ def serving(table):
                 # The client did not wait for the answer, as told.
                 self.close_connection = True
 
-        def log_message(self, *_):
+        def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

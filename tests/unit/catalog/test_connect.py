@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,36 @@ def test_no_setting_hides_snapshots_that_no_ref_points_to():
     catalogs = Catalogs({"memory": {"type": "in-memory", "snapshot-loading-mode": "refs"}})
 
     assert catalogs.catalog("memory").properties["snapshot-loading-mode"] == "all"
+
+
+def test_only_embedded_catalogs_are_opened_ahead(configured, monkeypatch):
+    opened = []
+    away = {"type": "rest", "uri": "http://127.0.0.1:1"}
+    catalogs = Catalogs({**configured, "away": away}, "lake")
+    open_one = catalogs._load_catalog
+    monkeypatch.setattr(
+        catalogs, "_load_catalog", lambda name: opened.append(name) or open_one(name)
+    )
+
+    catalogs.open_ahead()
+    for thread in threading.enumerate():
+        if thread.name == "neve-catalogs":
+            thread.join()
+
+    assert opened == ["lake", "other"]
+    catalogs.writable("lake")
+    assert opened == ["lake", "other"]
+
+
+def test_what_cannot_be_opened_ahead_is_told_to_whoever_commits(configured, monkeypatch):
+    catalogs = Catalogs(configured, "lake")
+
+    def fail(name):
+        raise CatalogError(f"Catalog {name} is broken.")
+
+    monkeypatch.setattr(catalogs, "_load_catalog", fail)
+
+    catalogs._open_embedded()
+
+    with pytest.raises(CatalogError, match="lake is broken"):
+        catalogs.writable("lake")

@@ -6,8 +6,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
+from neve.catalog.delete_entries import read_delete_entries
 from neve.catalog.manifests import DELETE_FILE_PATH_FIELD_ID as PATH_ID
 from neve.model.facts import DeleteFileFacts, DeleteKind
+from neve.model.rebase import DeleteEntry
+from neve.model.rewrite import ColumnMetrics
 from neve.testing.local_lake import FileEntry, Manifest
 
 SCHEMA = Schema(
@@ -121,3 +124,30 @@ def test_a_filter_leaves_delete_files_in_the_facts(lake, table, survey):
 
     assert [file.selected for file in facts.data_files] == [False, False]
     assert [file.path for file in facts.delete_files] == ["pos"]
+
+
+def test_details_are_those_of_the_manifest(lake, table):
+    fields = {"equality_ids": [1], "sort_order_id": 4, "value_counts": {1: 5}}
+    entry = FileEntry("eq", MONDAY, content=2, size_bytes=50, records=5, fields=fields)
+    lake.commit(table, Manifest([entry, position("p", **bounds(b"a", b"b"))]))
+    lake.commit(table, Manifest([FileEntry("c", MONDAY)]))
+    loaded = lake.catalog.load_table("db.events")
+    head = loaded.current_snapshot().snapshot_id
+
+    (found,) = read_delete_entries(loaded, head, ["eq", "c"])
+
+    assert found == DeleteEntry(
+        "eq",
+        DeleteKind.EQUALITY,
+        "PARQUET",
+        0,
+        MONDAY,
+        50,
+        5,
+        2,
+        equality_ids=(1,),
+        sort_order_id=4,
+        metrics=ColumnMetrics(value_counts={1: 5}),
+    )
+    assert {d.path for d in read_delete_entries(loaded, head, ["eq", "p"])} == {"eq", "p"}
+    assert read_delete_entries(loaded, head, []) == []

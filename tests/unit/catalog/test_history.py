@@ -12,7 +12,6 @@ from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import TableUnreadable
 from neve.model.expiry import FileKind
 from neve.model.table import TableRef
-from neve.testing import local_lake
 from neve.testing.facts import NOW
 from neve.testing.local_lake import DELETED, EXISTING, FileEntry, LocalLake, Manifest
 
@@ -151,7 +150,7 @@ def test_a_manifest_that_is_kept_by_another_name_is_not_freed(
     lake.commit(made, Manifest([FileEntry("file:///a")]))
     folder = Path(made.location().removeprefix("file://"))
     (tmp_path / "link").symlink_to(folder)
-    listed = local_lake._listed
+    listed = lake._listed
 
     def by_link(*parent):
         return [
@@ -162,7 +161,7 @@ def test_a_manifest_that_is_kept_by_another_name_is_not_freed(
             for line in listed(*parent)
         ]
 
-    monkeypatch.setattr(local_lake, "_listed", by_link)
+    monkeypatch.setattr(lake, "_listed", by_link)
     lake.commit(made)
 
     freed = surveyor.freed_files(TABLE, [1])

@@ -50,7 +50,7 @@ from neve.planning.partition_values import partition_values as json_values
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import find_change, prove
 from neve.testing.facts import data_file, delete_file, table_facts
-from neve.testing.local_lake import FileEntry, Manifest
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 pytestmark = pytest.mark.promise(2)
 
@@ -108,7 +108,13 @@ SCHEMA = Schema(
 SPEC = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "d"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """One for all, because they only look."""
+    return LocalLake(tmp_path_factory.mktemp("keys") / "lake")
+
+
+@pytest.fixture(scope="module")
 def table(lake):
     """A table with three small files for each special value, in three manifests."""
     made = lake.create("db.events", SCHEMA, SPEC)

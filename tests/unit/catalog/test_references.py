@@ -16,6 +16,7 @@ from pyiceberg.types import LongType, NestedField
 
 from neve.catalog import references
 from neve.catalog.connect import Catalogs
+from neve.catalog.embedded import EmbeddedCatalog
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.errors import CatalogError, TableNotFound, TableUnreadable
 from neve.model.table import TableRef
@@ -274,8 +275,11 @@ def test_a_table_that_is_dropped_while_tables_are_read_is_no_trouble(lake, table
 
 
 def test_what_is_listed_and_is_no_iceberg_table_stops_it_and_is_named(lake, table, catalogs):
-    surveyor, listed = CatalogSurveyor(catalogs, lambda: NOW), catalogs.tables
-    catalogs.tables = lambda pattern: [*listed(pattern), TABLE.sibling("hive")]
+    surveyor = CatalogSurveyor(catalogs, lambda: NOW)
+    listed, locations = catalogs.with_locations()
+    listed.append(TABLE.sibling("hive"))
+    catalogs.with_locations = lambda: (listed, locations)
+    catalogs.tables = lambda pattern: listed
 
     with pytest.raises(TableNotFound, match=rf"{WHY} Table lake\.db\.hive") as caught:
         surveyor.needed(TABLE, ["s3://b/x"])
@@ -390,3 +394,16 @@ def test_a_table_is_not_stopped_by_its_own_broken_manifest_where_others_are_aske
     assert surveyor.needed(TABLE, ["s3://b/x"], recheck=True).keys() == {"s3://b/x"}
     with pytest.raises(TableUnreadable, match=r"lake\.db\.events"):
         surveyor.needed(TableRef("lake", ("db2",), "other"), ["s3://b/x"])
+
+
+@pytest.mark.parametrize("recheck", [False, True])
+def test_a_question_reads_each_database_once(table, surveyor, catalogs, monkeypatch, recheck):
+    surveyor.needed(TABLE, ["s3://b/f"])
+    read, threads = [], []
+    entries = EmbeddedCatalog.entries
+    monkeypatch.setattr(EmbeddedCatalog, "entries", lambda self: read.append(self) or entries(self))
+    monkeypatch.setattr(threading.Thread, "start", lambda self: threads.append(self))
+
+    surveyor.needed(TABLE, ["s3://b/f"], recheck=recheck)
+
+    assert (len(read), threads) == (len(catalogs.names), [])

@@ -18,7 +18,7 @@ from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, Ref
 from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
-from neve.testing.local_lake import FileEntry, Manifest
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 pytestmark = pytest.mark.promise(8, 15)
 
@@ -26,9 +26,10 @@ UNDO = TagToSet("neve-undo-x", 4, 60_000)
 REMOVAL = {"remove_snapshots": (1, 3), "expected_refs": {"audit": 2}, "knows_all_refs": True}
 
 
-@pytest.fixture
-def table(lake):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Four snapshots, a tag on the second, statistics of the first, settings of main."""
+    lake = LocalLake(tmp_path_factory.mktemp("rest") / "lake")
     made = lake.create("db.events", Schema(NestedField(1, "id", LongType(), required=False)))
     for number in range(4):
         lake.commit(made, Manifest([FileEntry(f"file:///f{number}")]))
@@ -40,7 +41,13 @@ def table(lake):
     table_file = {**file, "file-footer-size-in-bytes": 1, "blob-metadata": []}
     metadata["statistics"] = [{**table_file, "snapshot-id": 1}, {**table_file, "snapshot-id": 2}]
     metadata["partition-statistics"] = [{**file, "snapshot-id": 3}]
-    return RestTable(metadata, location)
+    return json.dumps(metadata), location
+
+
+@pytest.fixture
+def table(made):
+    metadata, location = made
+    return RestTable(json.loads(metadata), location)
 
 
 @pytest.fixture

@@ -1,24 +1,26 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 from tests.json_documents import check_document
 from typer.main import get_command
 
-from neve.catalog.connect import Catalogs
-from neve.catalog.surveyor import CatalogSurveyor
 from neve.cli.main import app
-from neve.model.rewrite import StagedFiles
-from neve.testing.facts import MB, NOW
-from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
+from neve.testing.facts import MB
+from neve.testing.local_engine import LocalEngine
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=False),
@@ -41,16 +43,19 @@ class Result:
         return self.stdout + self.stderr
 
 
+Run = Callable[..., Result]
+
+
 @pytest.fixture
-def run(monkeypatch):
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command; an exception that is no exit would be a traceback."""
     monkeypatch.setattr("sys.stdin", StringIO())
 
-    def invoke(*words):
+    def invoke(*words: object) -> Result:
         out, err = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
             COMMAND.main([str(word) for word in words], prog_name="neve")
-        result = Result(ended.value.code or 0, out.getvalue(), err.getvalue())
+        result = Result(int(ended.value.code or 0), out.getvalue(), err.getvalue())
         assert "Traceback" not in result.output
         if "json" in words and result.stdout:
             check_document([str(word) for word in words], result.stdout)
@@ -60,17 +65,17 @@ def run(monkeypatch):
 
 
 @pytest.fixture
-def run_json(run):
+def run_json(run: Run) -> Callable[..., tuple[Any, int]]:
     """The one document that a command prints with `-o json`, and its exit code."""
 
-    def invoke(*words):
+    def invoke(*words: object) -> tuple[Any, int]:
         result = run(*words, "-o", "json")
         return json.loads(result.stdout), result.exit_code
 
     return invoke
 
 
-def make_events(lake):
+def make_events(lake: LocalLake) -> Table:
     """A table with work to do: five small files in one partition, one in another."""
     table = lake.create("db.events", SCHEMA, BY_KIND)
     clicks = [FileEntry(f"file:///c{i}", ("click",), size_bytes=MB) for i in range(5)]
@@ -79,109 +84,43 @@ def make_events(lake):
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path: Path) -> LocalLake:
     """The embedded lakehouse of the current folder, where Neve looks without configuration."""
     return LocalLake(tmp_path / ".neve")
 
 
 @pytest.fixture
-def events(lake):
+def events(lake: LocalLake) -> Table:
     return make_events(lake)
 
 
 @pytest.fixture(scope="session")
-def shared_lake(tmp_path_factory):
+def shared_lake(tmp_path_factory: pytest.TempPathFactory) -> LocalLake:
     lake = LocalLake(tmp_path_factory.mktemp("shared") / ".neve")
     make_events(lake)
     return lake
 
 
 @pytest.fixture
-def only_looking(shared_lake, monkeypatch, no_engine):
+def only_looking(shared_lake: LocalLake, monkeypatch: pytest.MonkeyPatch, no_engine: None) -> None:
     """In a folder that tests share, because they change nothing in it."""
     monkeypatch.chdir(shared_lake.folder.parent)
 
 
-class LocalEngine:
-    """An engine that writes metadata only: what Spark would commit, without Spark."""
-
-    def __init__(self, lake):
-        self._lake = lake
-
-    def _load(self, table):
-        return self._lake.catalog.load_table((*table.namespace, table.name))
-
-    def job(self, job_id):
-        return nullcontext()
-
-    def warm_up(self):
-        return False
-
-    def stage(self, table, snapshot_id, orders, reporter):
-        facts = self._survey(table)
-        rows = {file.path: file.record_count for file in facts.data_files}
-        return [
-            StagedFiles(
-                order.order_id,
-                (f"file:///new-{order.order_id}",),
-                sum(rows[path] for path in order.paths),
-                handle=order,
-            )
-            for order in orders
-        ]
-
-    def _survey(self, table):
-        catalogs = Catalogs({self._lake.name: self._lake.properties})
-        return CatalogSurveyor(catalogs, lambda: NOW).survey(table)
-
-    def commit_staged(self, table, snapshot_id, staged, properties):
-        files = {file.path: file for file in self._survey(table).data_files}
-        gone = {path for item in staged for path in item.handle.paths}
-        kept = [
-            FileEntry(
-                file.path,
-                file.partition[1],
-                file.size_bytes,
-                file.record_count,
-                status=EXISTING,
-                snapshot_id=file.added_snapshot_id,
-                sequence_number=file.data_sequence_number,
-            )
-            for file in files.values()
-            if file.path not in gone
-        ]
-        made = [
-            FileEntry(
-                item.paths[0],
-                files[item.handle.paths[0]].partition[1],
-                item.handle.input_bytes,
-                item.rows,
-            )
-            for item in staged
-        ]
-        summary = {**properties, "added-data-files": str(len(made))}
-        manifest = Manifest([*kept, *made])
-        self._lake.commit(
-            self._load(table), manifest, keeps=False, operation="replace", summary=summary
-        )
-
-    def stop(self):
-        pass
-
-
 @pytest.fixture
-def logged(lake):
+def logged(lake: LocalLake) -> Callable[[str], list[Any]]:
     """A column of the maintenance log, oldest row first."""
 
-    def read(column):
+    def read(column: str) -> list[Any]:
         rows = lake.catalog.load_table("db._maintenance_log").scan().to_arrow()
-        return rows.sort_by("executed_at")[column].to_pylist()
+        found: list[Any] = rows.sort_by("executed_at")[column].to_pylist()
+        return found
 
     return read
 
 
 @pytest.fixture
-def engine(lake, monkeypatch):
+def engine(lake: LocalLake, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
     """Spark's place, taken by an engine without a JVM."""
     fake = LocalEngine(lake)
     monkeypatch.setattr("neve.app.make_engine", lambda *_: fake)
@@ -189,10 +128,10 @@ def engine(lake, monkeypatch):
 
 
 @pytest.fixture
-def no_engine(monkeypatch):
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails the test where a command that only looks asks for Spark."""
 
-    def refuse(*_):
+    def refuse(*_: object) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr("neve.app.make_engine", refuse)

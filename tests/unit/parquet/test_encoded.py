@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.parquet.fake_s3 import FakeS3
 
@@ -21,7 +21,6 @@ from neve.model.errors import ParquetCorrupt
 from neve.parquet import copy_local
 from neve.parquet.copy_local import splice_local
 from neve.parquet.copy_s3 import splice_in_s3
-from neve.parquet.copy_store import splice_to_store
 from neve.parquet.footer import read_footer
 from neve.parquet.layout import MAGIC
 from neve.parquet.plan import CopyRange, Encoded, Part, PartList, SourceFile, SplicePlan
@@ -71,7 +70,6 @@ def mixed(path: str, cuts: list[tuple[int, bool]]) -> SplicePlan:
 cuts = st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=9)
 
 
-@settings(max_examples=40)
 @given(cuts)
 def test_a_local_file_of_both_kinds_is_the_planned_one_and_wholly_compared(
     chosen: list[tuple[int, bool]],
@@ -88,7 +86,6 @@ def test_a_local_file_of_both_kinds_is_the_planned_one_and_wholly_compared(
     assert result.copied_bytes + result.encoded_bytes == plan.data_bytes
 
 
-@settings(max_examples=40)
 @given(cuts, st.sampled_from(["size", "checksum"]), st.booleans())
 def test_an_object_of_both_kinds_is_the_planned_one(
     chosen: list[tuple[int, bool]], verify: str, by_store: bool
@@ -112,20 +109,6 @@ def test_an_object_of_both_kinds_is_the_planned_one(
     if done.was_read_back:
         data = DATA[len(MAGIC) : FOOTER.footer_start]
         assert (done.result.checksum, done.result.compared_bytes) == (zlib.crc32(data), len(data))
-
-
-@settings(max_examples=25)
-@given(cuts)
-def test_a_streamed_file_of_both_kinds_is_the_planned_one(chosen: list[tuple[int, bool]]) -> None:
-    with TemporaryDirectory() as folder:
-        source, target = Path(folder, "source"), Path(folder, "target")
-        source.write_bytes(DATA)
-        plan = mixed(str(source), chosen)
-
-        result = splice_to_store(plan, pa.fs.LocalFileSystem(), str(target), verify="checksum")
-
-        assert target.read_bytes() == DATA
-    assert result.checksum == zlib.crc32(DATA[len(MAGIC) : FOOTER.footer_start])
 
 
 def test_one_row_group_may_have_a_copied_column_and_one_of_ours(tmp_path: Path) -> None:

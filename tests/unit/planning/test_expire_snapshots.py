@@ -231,8 +231,8 @@ def test_rules_that_would_keep_nothing_are_refused(wrong):
         ExpiryRules(**wrong)
 
 
-def test_a_hundred_thousand_snapshots_are_planned_exactly():
-    count, step = 100_000, timedelta(minutes=10)
+def test_very_many_snapshots_are_planned_exactly():
+    count, step = 20_000, timedelta(minutes=10)
     start = datetime(2024, 1, 1, tzinfo=UTC)
     snapshots = [
         SnapshotFacts(number, number - 1 or None, start + number * step, "append")
@@ -242,11 +242,11 @@ def test_a_hundred_thousand_snapshots_are_planned_exactly():
     facts = table(*snapshots, refs=[RefFacts("audit", 500, "tag")])
     rules = ExpiryRules(retain_last=10, keep_daily=3)
 
-    plan = plan_expiry(facts, rules, [consumer(snapshot_id=98_000)], now)
+    plan = plan_expiry(facts, rules, [consumer(snapshot_id=18_000)], now)
 
     # A week is 1,008 steps; the consumer pins more, and the days before today lie within.
     assert [s.snapshot_id for s in plan.expired] == [
-        number for number in range(1, 98_000) if number != 500
+        number for number in range(1, 18_000) if number != 500
     ]
     assert [tag.snapshot_id for tag in plan.tags] == [
         max(s.snapshot_id for s in snapshots if s.committed_at.date() == day)

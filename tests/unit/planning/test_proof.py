@@ -96,3 +96,29 @@ def test_proofs_of_several_commits_are_one():
 
     assert not merge_proofs([one, two]).holds
     assert merge_proofs([one, two]).rows_in == 100
+
+
+def test_deletes_that_followed_their_rows_count_on_both_sides():
+    old = delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path=A.path, record_count=5)
+    new = delete_file(
+        "w",
+        DeleteKind.DELETION_VECTOR,
+        referenced_path=merged(1).path,
+        record_count=5,
+        data_sequence_number=9,
+    )
+    before = table_facts([A, B], [old])
+
+    assert proof_of(before, table_facts([merged(100)], [new])).holds
+    assert not proof_of(before, table_facts([merged(100)])).holds
+    assert not proof_of(before, table_facts([merged(95)], [new])).holds
+
+
+def test_rows_of_new_files_with_other_deletes_are_read():
+    delete = delete_file("p", DeleteKind.POSITION, data_sequence_number=9)
+    change = find_change(table_facts([A, B], [delete]), table_facts([merged(100)], [delete]))
+
+    assert change.added_paths_to_scan == [merged(1).path]
+    live = {A.path: 57, B.path: 40}
+    assert prove(change, live, {merged(1).path: 97}).holds
+    assert not prove(change, live, {merged(1).path: 98}).holds

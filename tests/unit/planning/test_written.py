@@ -14,6 +14,7 @@ from neve.model.policy import Engine
 from neve.model.rewrite import (
     BytesCompared,
     ColumnMetrics,
+    SourceRange,
     StoreDigests,
     TaskResult,
     WrittenFile,
@@ -50,6 +51,7 @@ FIRST = WrittenFile(
     split_offsets=(4, 500),
 )
 SECOND = replace(FIRST, path="file:///new-1", inputs=(2,), rows_in=25, rows_out=25)
+RANGES = (SourceRange("file:///1", 0, 50), SourceRange("file:///0", 0, 100))
 #: As a file that was decoded would have it.
 OWN_METRICS = {"metrics": ColumnMetrics()}
 
@@ -61,6 +63,7 @@ def check(*files: WrittenFile) -> None:
 def test_two_outputs_that_hold_all_rows_pass() -> None:
     check(FIRST, SECOND)
     check(replace(FIRST, proof=StoreDigests(7)), SECOND)
+    check(replace(FIRST, ranges=RANGES), SECOND)
 
 
 def test_rows_that_deletes_explain_may_be_missing_where_metrics_are_its_own() -> None:
@@ -87,6 +90,11 @@ def test_rows_that_deletes_explain_may_be_missing_where_metrics_are_its_own() ->
         ({"segments": {Engine.COPY: -1}}, "does not tell who wrote it"),
         ({"split_offsets": (500, 4)}, "row groups out of order"),
         ({"split_offsets": (4, 4)}, "row groups out of order"),
+        ({"ranges": RANGES[:1]}, "rows of other files"),
+        ({"ranges": (*RANGES, SourceRange("file:///2", 0, 0))}, "rows of other files"),
+        ({"ranges": (RANGES[0], SourceRange("file:///0", 0, 99))}, "accounts for 149"),
+        ({"ranges": (*RANGES, SourceRange("file:///0", 0, 0))[1:]}, "rows of other files"),
+        ({"ranges": (*RANGES, SourceRange("file:///0", -1, 0))}, "rows that no file has"),
         ({"size_bytes": 999}, "smaller than what was written"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neve.rows.arrow import arrow_field, arrow_type
 from neve.rows.schema import LIST, MAP, STRUCT, Field, Schema, Type
 
-FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), -1e-3]
+FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), -(2.0**-10)]
 PRIMITIVES: dict[str, tuple[Type, st.SearchStrategy[Any]]] = {
     "boolean": (Type("boolean"), st.booleans()),
     "int": (Type("int"), st.integers(-(2**31), 2**31 - 1)),

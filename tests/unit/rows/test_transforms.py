@@ -74,7 +74,7 @@ _NARROW: dict[tuple[str, str], Any] = {
 }
 
 
-@settings(max_examples=400)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.sampled_from(PAIRS), st.data())
 def test_every_transform_is_pyicebergs(pair: tuple[str, str], data: Any):
     name, transform = pair

@@ -9,7 +9,7 @@ import pytest
 from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, Engine
 from neve.model.rewrite import StoreDigests
 from neve.planning.cost import CostModel
 from neve.planning.planner import PlanRequest
@@ -66,7 +66,7 @@ def test_groups_are_copied_and_committed_once(lake, compact):
     outcome = compact()
 
     assert outcome.status is Status.SUCCEEDED
-    assert outcome.engines == {"remote_copy": 0, "copy": 2, "transcode": 0, "spark": 0}
+    assert outcome.engines == {**dict.fromkeys(map(str, Engine), 0), "copy": 2}
     assert outcome.proof.level == "bytes"
     assert (outcome.proof.rows_in, outcome.proof.rows_out) == (600, 600)
     assert (len(lake.facts.data_files), len(lake.facts.snapshots)) == (2, 2)
@@ -106,8 +106,23 @@ def test_what_footers_refuse_goes_to_spark_and_is_said(lake, compact):
     assert len(lake.facts.data_files) == 2
 
 
-def test_a_group_that_a_writer_deleted_from_waits_and_the_others_commit(lake, maintenance, store):
+def test_where_footers_refuse_every_group_spark_does_it_all(lake, compact):
+    lake.refuse_groups = dict.fromkeys(range(9), "column x is not in the current schema")
+
+    outcome = compact()
+
+    assert (outcome.status, outcome.engines["copy"], outcome.engines["spark"]) == (
+        Status.SUCCEEDED,
+        0,
+        2,
+    )
+
+
+def test_a_group_whose_deletes_cannot_be_followed_waits_and_the_others_commit(
+    lake, maintenance, store
+):
     plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    lake.refuse_moves = {group.group_id: "it is encrypted" for group in plan.groups}
 
     def writer():
         lake.before_commit = lambda: None

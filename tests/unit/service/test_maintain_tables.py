@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,12 +8,13 @@ from neve.model.errors import ExecutionError, TableUnreadable
 from neve.model.maintenance import ReportStatus
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, PolicyRule
-from neve.planning.cost import CostModel
 from neve.service.maintain import MaintainRequest, maintain_tables
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
-from neve.testing.facts import MB, TABLE, data_file, table_facts
-from neve.testing.lake import MemoryLake, SilentReporter
+from neve.testing.facts import TABLE
+from neve.testing.lakes import MemoryLakes
+from neve.testing.services import ManualClock, memory_services
+from neve.testing.store import MemoryStore
 
 pytestmark = pytest.mark.promise(9, 25, 28, 29, 30)
 
@@ -30,54 +30,14 @@ ORDER = [
 ]
 
 
-class Lakes:
-    """Several tables, each a lake of its own; asks the right one."""
-
-    def __init__(self, *names):
-        self.members = {name: self._make(name) for name in names}
-        self.logged = []
-
-    def _make(self, name):
-        facts = table_facts([data_file(f"{name}-{i}", MB) for i in range(3)])
-        return MemoryLake(replace(facts, table=TABLE.sibling(name)))
-
-    def __getitem__(self, table):
-        return self.members[table.name]
-
-    def commit(self, change):
-        self[change.table].metadata.commit(change)
-
-    def write(self, outcomes):
-        self.logged.append(list(outcomes))
-
-    def job(self, job_id):
-        return nullcontext()
-
-    def warm_up(self):
-        return False
-
-    def __getattr__(self, method):
-        return lambda table, *rest, **named: getattr(self[table], method)(table, *rest, **named)
+@pytest.fixture
+def lakes() -> MemoryLakes:
+    return MemoryLakes("a", "b", "c")
 
 
 @pytest.fixture
-def lakes():
-    return Lakes("a", "b", "c")
-
-
-@pytest.fixture
-def services(lakes, store, clock):
-    return Maintenance(
-        surveyor=lakes,
-        metadata=lakes,
-        make_engine=lambda: lakes,
-        store=store,
-        log=lakes,
-        clock=clock,
-        reporter=SilentReporter(),
-        cost_model=CostModel(),
-        lease_seconds=60,
-    )
+def services(lakes: MemoryLakes, store: MemoryStore, clock: ManualClock) -> Maintenance:
+    return memory_services(lakes, store, clock)
 
 
 def maintain(services, lakes, *rules, **options):

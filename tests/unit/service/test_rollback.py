@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -215,3 +216,42 @@ def test_a_log_that_fails_does_not_undo_what_happened(back, lake, store):
 
     assert outcome.status is Status.SUCCEEDED
     assert outcome.reason.endswith("The maintenance log was not written: no log")
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_the_tag_keeps_what_undoing_goes_back_to(services, lake, writes):
+    services.engine.warm_up()
+
+    def write():
+        for number in range(writes):
+            lake.append(data_file(f"acked-{number}", 90 * MB))
+
+    done = prepared_before(services, write)
+
+    (tag,) = (ref for ref in lake.facts.refs if ref.name == UNDO_TAG_PREFIX + done.job_id)
+    (made,) = (s for s in lake.facts.snapshots if s.job_id == done.job_id)
+    assert tag.snapshot_id == made.parent_id == 1 + writes
+    kept_until = lake.facts.snapshot(tag.snapshot_id).committed_at + timedelta(
+        milliseconds=tag.max_age_ms
+    )
+    assert kept_until == NOW + timedelta(days=7)
+
+
+def test_an_expiry_that_knows_tags_alone_leaves_the_way_back(back, services, lake):
+    services.engine.warm_up()
+    done = prepared_before(services, lambda: lake.append(data_file("acked", 90 * MB)))
+    needed = {ref.snapshot_id for ref in lake.facts.refs} | {lake.facts.snapshot_id}
+    kept = [s for s in lake.facts.snapshots if s.snapshot_id in needed]
+    lake.facts = replace(lake.facts, snapshots=tuple(kept))
+
+    assert back(job_id=done.job_id).snapshot_after == 2
+
+
+def test_a_job_that_fell_off_the_history_has_nothing_to_undo(back, services, plan, lake):
+    lake.append(data_file("taken back", 90 * MB))
+    done = services.apply(plan())
+    back(snapshot_id=1)
+
+    with pytest.raises(InputError, match="is not in the history"):
+        back(job_id=done.job_id)
+    assert lake.facts.snapshot_id == 1

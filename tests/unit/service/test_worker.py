@@ -8,18 +8,22 @@ from datetime import timedelta
 import pytest
 
 from neve.documents import to_document
-from neve.model.errors import CommitUnknown, InputError, NeveError, PlanStale
+from neve.model.errors import CommitUnknown, InputError, JobRefused, NeveError, PlanStale
 from neve.model.facts import JOB_ID_PROPERTY
 from neve.model.job import JobRequest, JobState, Trigger
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.outcome import Status
+from neve.model.policy import CompactionPolicy, RewriteMode, ScoreWeights, Strategy
 from neve.model.table import TableRef
-from neve.service.operations.registry import HANDLERS
+from neve.planning.planner import PlanRequest
+from neve.policy.effective import plan_request
+from neve.service.operations.registry import HANDLERS, handler_for
 from neve.service.operations.rewrite_data_files import PLAN
 from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
-from neve.service.run_job import run_job, submit
-from neve.testing.facts import MB, TABLE, data_file
+from neve.service.plan_file import plan_of_document
+from neve.service.run_job import run, run_job, submit
+from neve.testing.facts import MB, NOW, TABLE, data_file
 
 
 def work(services):
@@ -303,3 +307,102 @@ def test_an_action_has_landed_where_this_attempt_committed(services, lake):
     assert not operation.has_landed(plan, "j1", lake.facts)
     lake.commit("replace", own)
     assert operation.has_landed(plan, "j1", lake.facts)
+
+
+@pytest.mark.parametrize("by", ["snapshot_id", "time", "job_id"])
+def test_a_rollback_that_waited_does_not_take_along_what_came_since(services, store, lake, by):
+    lake.append(data_file("bad", MB))
+    if by == "job_id":
+        target = run(services, JobRequest(TABLE, "rollback", {"snapshot_id": 1})).job_id
+    else:
+        target = 1 if by == "snapshot_id" else (NOW - timedelta(seconds=1)).isoformat()
+    job = submit(services, JobRequest(TABLE, "rollback", {by: target}))
+    seen = lake.facts.snapshot_id
+    lake.append(data_file("acked", MB))
+    refs, head = lake.facts.refs, lake.facts.snapshot_id
+
+    with pytest.raises(JobRefused, match=f"is at snapshot {head}, and was at {seen} when"):
+        work(services)
+
+    assert (lake.facts.snapshot_id, lake.facts.refs) == (head, refs)
+    assert store.job(job.job_id).arguments["expected_head"] == seen
+    assert store.job(job.job_id).state is JobState.FAILED
+
+
+def test_a_caller_may_say_which_head_he_saw(services, store, lake):
+    lake.append(data_file("bad", MB))
+    seen = {"snapshot_id": 1, "expected_head": 1}
+    for ask in (run, submit):
+        with pytest.raises(JobRefused, match="was at 1 when"):
+            ask(services, JobRequest(TABLE, "rollback", seen))
+    assert store.jobs() == []
+
+    outcome = run(services, JobRequest(TABLE, "rollback", seen | {"expected_head": "2"}))
+    assert outcome.snapshot_after == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "key", "value"),
+    [
+        ("rewrite_position_delete_files", "options.min-input-files", 1),
+        ("rewrite_manifests", "use_caching", "perhaps"),
+        ("compute_table_stats", "columns", ["no_such_column"]),
+        ("expire_snapshots", "older_than", "soon"),
+        ("expire_snapshots", "retain_last", 0),
+        ("remove_orphan_files", "older_than", "1s"),
+        ("remove_orphan_files", "purge_delay", "1s"),
+    ],
+)
+def test_what_is_said_about_a_policy_is_tried_before_there_is_a_job(
+    services, store, operation, key, value
+):
+    request = JobRequest(TABLE, operation, {"overrides": {f"{operation}.{key}": value}})
+    for ask in (submit, run):
+        with pytest.raises(NeveError):
+            ask(services, request)
+
+    assert store.jobs() == []
+
+
+def test_values_that_do_not_go_together_make_no_job(services, store):
+    said = {"window.start": "22:00"}
+    for operation in HANDLERS.keys() - {"rollback"}:
+        with pytest.raises(NeveError, match="window"):
+            submit(services, JobRequest(TABLE, operation, {"overrides": said}))
+    assert store.jobs() == []
+
+
+def test_a_policy_has_no_say_in_what_trino_runs(services, store):
+    said = {"overrides": {"expire_snapshots.retain_last": 5}, "engine": "trino"}
+    with pytest.raises(InputError, match="procedures of its own"):
+        submit(services, JobRequest(TABLE, "expire_snapshots", said))
+    assert store.jobs() == []
+
+
+def test_a_compaction_by_values_can_be_run_again_from_its_job(services, store, lake):
+    asked = PlanRequest(Strategy.SMALL_FILES, (), 3.5, RewriteMode.SPARK)
+    policy = CompactionPolicy(target_file_size_bytes=77 * MB, undo_window_seconds=61)
+    done = services.compact(TABLE, asked, where="day = 'tue'", policy=policy)
+    request = store.job(done.job_id).request
+
+    handler_for(request)
+    again = services.policies.effective(lake.facts, request.arguments["overrides"])
+    assert (again.compaction, plan_request(again)) == (policy, asked)
+    assert again.rewrite_data_files.where == "day = 'tue'"
+
+
+@pytest.mark.parametrize("changes", [{"undo_window_seconds": 0}, {"weights": ScoreWeights(time=1)}])
+def test_a_compaction_that_no_policy_can_ask_for_makes_no_job(services, store, changes):
+    with pytest.raises(InputError):
+        services.compact(TABLE, PlanRequest(), where=None, policy=CompactionPolicy(**changes))
+    assert store.jobs() == []
+
+
+def test_a_plan_that_was_applied_can_be_run_again_from_its_job(services, store, plan):
+    made = plan()
+    done = services.apply(made)
+    request = store.job(done.job_id).request
+
+    assert plan_of_document(request.arguments[PLAN]).plan_id == made.plan_id
+    with pytest.raises(PlanStale):
+        handler_for(request).prepare(services, request)

@@ -20,6 +20,7 @@ from neve.model.rewrite import (
     BytesCompared,
     LeafColumn,
     RewriteTask,
+    SourceRange,
     SpliceRequirements,
     StoreDigests,
     TaskInput,
@@ -184,6 +185,7 @@ def test_several_outputs_share_the_inputs_and_each_is_proven(fake: FakeStorage) 
 
     assert [file.inputs for file in result.files] == [(0, 1), (2, 3)]
     assert [file.rows_out for file in result.files] == [200, 200]
+    assert result.files[1].ranges == tuple(SourceRange(f"s3://b/{n}", 0, 100) for n in (2, 3))
     assert sum(file.requests for file in result.files) == len(fake.client.calls)
 
 

@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 class CuttingProxy:
     """Forwards connections to a port, and cuts them at the next `cuts` answers of scripts."""
 
-    def __init__(self, port):
+    def __init__(self, port: int) -> None:
         self._target = port
         self._listener = socket.create_server((HOST, 0))
         self.cuts = 0
@@ -19,13 +19,13 @@ class CuttingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"redis://{HOST}:{self._listener.getsockname()[1]}/0"
 
-    def close(self):
+    def close(self) -> None:
         self._listener.close()
 
-    def _accept(self):
+    def _accept(self) -> None:
         while True:
             try:
                 client, _ = self._listener.accept()
@@ -38,7 +38,7 @@ class CuttingProxy:
                 )
                 forward.start()
 
-    def _forward(self, source, target, is_answer):
+    def _forward(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
         with source, target:
             while data := _receive(source):
                 # Lists are answers of scripts that ran; greetings and refusals pass.
@@ -57,7 +57,7 @@ class CuttingProxy:
                     continue
 
 
-def _receive(source):
+def _receive(source: socket.socket) -> bytes:
     try:
         return source.recv(65536)
     except OSError:

@@ -166,7 +166,7 @@ def test_choosing_a_job_does_not_look_at_those_that_cannot_begin(server, store):
     fill(4)
     few = cost()
     fill(300)
-    assert cost() == few
+    assert cost() <= few
 
 
 def test_no_script_goes_through_all_keys():

@@ -92,18 +92,6 @@ def test_giving_back_an_old_lease_does_not_free_a_new_one(store):
         store.claim("j3", TABLE, "rollback", 60)
 
 
-def test_an_outcome_without_a_claim_is_remembered_once(store):
-    looked = outcome("j1", Status.NOTHING_TO_DO)
-    store.record([looked, outcome("j2", Status.FAILED, OTHER)])
-    store.record([looked])
-
-    (job,) = store.jobs(TABLE)
-    assert (job.job_id, job.state, job.reason) == ("j1", JobState.SUCCEEDED, "why")
-    assert store.job("j2").state is JobState.FAILED
-    assert {o.job_id for o in store.outcomes()} == {"j1", "j2"}
-    assert store.claim("j3", TABLE, "rollback", 60).epoch == 1
-
-
 def test_an_outcome_is_remembered(store):
     lease = store.claim("j1", TABLE, "rewrite_data_files", 60)
     store.set_state(lease, JobState.REWRITING)
@@ -381,3 +369,55 @@ def test_outcomes_of_another_version_are_passed_over():
     db.close()
 
     assert store.outcomes() == [outcome("j2")]
+
+
+ODD_NAMES = (
+    "two\nlines",
+    "nul\0 tab\t escape\x1b",
+    "\u200bno width\u2028",
+    "\ud7ff\U0001f9ca",
+    "`",
+    "a``.`b",
+    '"quoted"',
+    "with.dots",
+    " ",
+    "x" * 2000,
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_table_comes_back_by_exactly_its_name(store, name):
+    odd = TableRef("lake", (name, "db"), name)
+    job = store.submit("j1", JobRequest(odd, "rollback"))
+    lease = store.claim_next(60)
+
+    assert (job.table, store.job("j1").table, lease.table) == (odd, odd, odd)
+    assert [found.table for found in store.jobs(odd)] == [odd]
+    with pytest.raises(TableBusy):
+        store.claim("j2", odd, "rollback", 60)
+    store.finish(lease, outcome("j1", table=odd))
+    assert store.outcomes()[0].table == odd
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_consumers_and_set_aside_tables_keep_their_names(store, name):
+    odd = TableRef("lake", ("db",), name)
+    store.consumers.add("reader", odd, snapshot_id=1, lease_seconds=60)
+    store.set_aside(odd, "why")
+
+    assert [found.table for found in store.consumers.all(odd)] == [odd]
+    assert [found.table for found in store.set_aside_tables()] == [odd]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"table": TableRef("lake", ("db",), "half \ud800")},
+        {"tenant": "\udfff"},
+        {"requested_by": "\ud800"},
+        {"idempotency_key": "\ud800"},
+    ],
+)
+def test_halves_of_characters_are_refused_before_there_is_a_job(said):
+    with pytest.raises(InputError, match="halves of characters"):
+        JobRequest(**({"table": TABLE, "operation": "rollback"} | said))

@@ -15,7 +15,6 @@ from neve.parquet.assembly.provide import ColumnProvider
 from neve.parquet.assembly.result import AssemblyResult
 from neve.parquet.assembly.write import KeyValues, write_assembly
 from neve.parquet.copy_local import copy_range, publish, sync_folder, write_all
-from neve.parquet.copy_store import refuse_existing
 from neve.parquet.footer import read_footer
 from neve.storage.readers import LocalReader, Reader, StoreReader
 
@@ -63,7 +62,7 @@ def assemble_to_store(
 
     The name should be unique to the attempt: it belongs to no table until it is committed.
     """
-    refuse_existing(file_system, target)
+    _refuse_existing(file_system, target)
     try:
         with file_system.open_output_stream(target) as stream:
             result = write_assembly(
@@ -83,6 +82,15 @@ def assemble_to_store(
             raise ParquetError(f"{target} cannot be written: {error}.") from error
         raise
     return result
+
+
+def _refuse_existing(file_system: Any, target: str) -> None:
+    try:
+        kind = file_system.get_file_info(target).type.name
+    except OSError as error:
+        raise ParquetError(f"{target} cannot be looked up: {error}.") from error
+    if kind != "NotFound":
+        raise ParquetError(f"{target} exists already and is not replaced.")
 
 
 def check_written(reader: Reader, result: AssemblyResult) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from neve.model.errors import InputError
 from neve.model.job import ENGINE, SPARK, TRINO, JobRequest
 from neve.model.operation import Operation
+from neve.policy.resolve import check_overrides
 from neve.service.context import OVERRIDES, overrides_of
 from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
 from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
@@ -79,7 +80,10 @@ def handler_for(request: JobRequest) -> Handler:
             f"{request.operation} knows no argument {unknown[0]!r}.",
             next_step=f"Choose from: {', '.join(sorted(known))}.",
         )
-    overrides_of(request)
+    said = overrides_of(request)
+    if said and request.is_for_trino:
+        raise InputError("Trino runs procedures of its own: a policy has no say there.")
+    check_overrides(said)
     try:
         json.dumps(dict(request.arguments), allow_nan=False)
     except (TypeError, ValueError) as error:

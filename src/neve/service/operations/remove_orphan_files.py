@@ -25,7 +25,7 @@ from neve.model.steps import RemoveOrphanFiles
 from neve.model.table import TableRef
 from neve.planning.locations import path_of
 from neve.planning.operations.intent import operation_plan
-from neve.service.context import JobContext, Prepared
+from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.lease import HeldLease
 from neve.service.purge import Changes, purge_due
 from neve.service.recover import settle_left_behind
@@ -57,6 +57,8 @@ class OrphansHandler:
 
     def prepare(self, services: Services, request: JobRequest) -> None:
         _asked(request)
+        if said := overrides_of(request):
+            services.policies.effective(services.surveyor.outline(request.table), said)
 
     def plan(
         self, services: Services, facts: TableFacts, policy: EffectivePolicy

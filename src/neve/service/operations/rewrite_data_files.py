@@ -28,7 +28,7 @@ from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import CompactionPlan
 from neve.model.policies import EffectivePolicy
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, Engine
 from neve.planning.cost import actual_usd
 from neve.planning.health import assess, count_small_files
 from neve.planning.planner import PlanRequest, make_plan
@@ -42,14 +42,12 @@ from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, account_for, run_rounds
 from neve.service.services import Services
 from neve.service.step_run import merged
-from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
+from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
 from neve.service.verify import Verdict, snapshots_of, verify_commits
 
 OPERATION = Operation.REWRITE_DATA_FILES
 #: A plan among the arguments of a request: exactly this one is run, or refused.
 PLAN = "plan"
-#: Engines by which an output file can be made; those without work are shown as zero.
-ENGINE_NAMES = ("remote_copy", "copy", "transcode", "spark")
 #: Times that a compaction is planned in all, where writers take every file of it.
 MAX_ATTEMPTS = 3
 #: Plans the table as it was surveyed.
@@ -247,7 +245,9 @@ def _execute(run: Run) -> Outcome:
     status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
-    reason = " ".join([_summary(verdict.changes), *run.notes, *note])
+    moved = follow_parent(services, run.held, after, tag)
+    told = [_summary(verdict.changes), *run.notes, *note, moved]
+    reason = " ".join(part for part in told if part)
     return _outcome(run, status, reason, after=after, verdict=verdict)
 
 
@@ -341,8 +341,8 @@ def _outcome(
 
 
 def _engines(run: Run, after: TableFacts) -> dict[str, int]:
-    """Output files by engine, as our snapshots in the table tell it."""
-    counts = dict.fromkeys(ENGINE_NAMES, 0)
+    """Output files by engine, as our snapshots in the table tell it; zero for those without."""
+    counts = dict.fromkeys(map(str, Engine), 0)
     for snapshot in after.ancestry():
         if snapshot.job_id == run.job_id:
             named = snapshot.summary.get(ENGINE_PROPERTY, "spark").split(",")

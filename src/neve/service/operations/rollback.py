@@ -17,6 +17,8 @@ from neve.service.undo import undo_tag
 
 OPERATION = "rollback"
 TARGETS = ("snapshot_id", "time", "job_id")
+#: The head of main that was seen when the rollback was asked for.
+EXPECTED_HEAD = "expected_head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,42 @@ def target_of(request: JobRequest) -> RollbackTarget:
     return target
 
 
+def with_expected_head(services: Services, request: JobRequest) -> JobRequest:
+    """The request, of a rollback with the head that its caller sees now.
+
+    It may be run minutes later, and must not take along what was committed in between.
+    """
+    if request.operation != OPERATION or EXPECTED_HEAD in request.arguments:
+        return request
+    head = services.surveyor.outline(request.table).snapshot_id
+    return replace(request, arguments={**request.arguments, EXPECTED_HEAD: head})
+
+
+def _refuse_if_moved(request: JobRequest, facts: TableFacts) -> None:
+    expected = request.arguments.get(EXPECTED_HEAD)
+    if expected is not None and str(expected) != str(facts.snapshot_id):
+        raise JobRefused(
+            f"Table {facts.table} is at snapshot {facts.snapshot_id}, and was at {expected} when "
+            "the rollback was asked for: somebody changed it in between, so nothing was changed.",
+            next_step="Look at the table, and ask again if it is still wanted.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RollbackHandler:
     """Makes an earlier snapshot current. What is left behind stays tagged for the undo window."""
 
     name: ClassVar[str] = OPERATION
-    arguments: ClassVar[tuple[str, ...]] = TARGETS
+    arguments: ClassVar[tuple[str, ...]] = (*TARGETS, EXPECTED_HEAD)
 
     def prepare(self, services: Services, request: JobRequest) -> None:
-        find_target(services.surveyor.survey(request.table), target_of(request))
+        facts = services.surveyor.survey(request.table)
+        _refuse_if_moved(request, facts)
+        find_target(facts, target_of(request))
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         before = context.services.surveyor.survey(context.table)
+        _refuse_if_moved(context.request, before)
         window = context.policy(before).compaction.undo_window_seconds
         return go_back(context, target_of(context.request), before, window)
 
@@ -155,6 +181,12 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
 
 def _ahead(facts: TableFacts, snapshot_id: int, job_id: str) -> SnapshotFacts:
     """Undoing a rollback goes forward, which is safe while nothing was committed since."""
+    if any(snapshot.job_id == job_id for snapshot in facts.snapshots):
+        raise InputError(
+            f"What job {job_id} committed is not in the history of table {facts.table} any more, "
+            "or the state before it is gone: there is nothing that could be undone.",
+            next_step=f"Look at neve snapshots {facts.table}.",
+        )
     found = facts.snapshot(snapshot_id)
     ahead = replace(facts, snapshot_id=snapshot_id).ancestry() if found else []
     if found is None or facts.snapshot_id not in {s.snapshot_id for s in ahead}:

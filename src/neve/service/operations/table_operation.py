@@ -26,10 +26,11 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
 from neve.service.ancestry import lost_history
-from neve.service.context import JobContext, Prepared
+from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.lease import HeldLease
+from neve.service.policies import DELETING
 from neve.service.services import Services
-from neve.service.undo import drop_undo_tag, keep_for_undo, take_back
+from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
 
 
 class TableOperation(Protocol):
@@ -95,8 +96,18 @@ class TableOperationHandler:
     def arguments(self) -> tuple[str, ...]:
         return ()
 
-    def prepare(self, services: Services, request: JobRequest) -> None:
-        """Whether there is something to do is found out under the claim."""
+    def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
+        """What is said about the policy is tried; without that, all is found out when it is run."""
+        said = overrides_of(request)
+        if not said:
+            return None
+        if self.operation in DELETING:
+            # Its plan asks every table of every catalog.
+            services.policies.effective(services.surveyor.outline(request.table), said)
+            return None
+        facts = services.surveyor.survey(request.table)
+        policy = services.policies.effective(facts, said)
+        return Prepared(self.plan(services, facts, policy), facts)
 
     def plan(self, services: Services, facts: TableFacts, policy: EffectivePolicy) -> Plan[Any]:
         return self.of(policy).plan(services, facts)
@@ -189,6 +200,8 @@ def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Ou
         return _taken_back(run, problem, after)
     figures = {**run.operation.figures(after), **done.counted}
     reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
+    if tag is not None:
+        reason = f"{reason} {follow_parent(services, run.held, after, tag)}".strip()
     if failure is not None:
         reason = f"{reason} An error came after it: {failure.message}"
     if stopped is not None:

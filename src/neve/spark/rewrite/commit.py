@@ -34,7 +34,7 @@ def replace_files(
     loaded = load_table(session, table)
     with engine_errors(f"Committing to table {table}"):
         rewrite = loaded.newRewrite().rewriteFiles(
-            _java_files(session, loaded, removed), _java_files(session, loaded, added)
+            java_files(session, loaded, removed), java_files(session, loaded, added)
         )
         rewrite = rewrite.validateFromSnapshot(snapshot_id)
         for key, value in properties.items():
@@ -66,19 +66,26 @@ def commit_staged(
         rewrite.commit()
 
 
-def _java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:
+def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:
     """A Java set of data files. The parser of scan responses and a file group make it in bulk."""
     jvm: Any = session._jvm
     package = iceberg(session)
-    jackson = package.shaded.com.fasterxml.jackson
+    tree = file_documents(
+        session, {"file-scan-tasks": [{"data-file": file_document(f)} for f in files]}
+    )
+    tasks = package.rest.TableScanResponseParser.parseFileScanTasks(
+        tree, jvm.java.util.ArrayList(), loaded.specs(), True
+    )
+    return package.actions.RewriteFileGroup(None, tasks, 0, 1, 1, 1).rewrittenFiles()
+
+
+def file_documents(session: SparkSession, documents: object) -> Any:
+    """JSON as the tree that Iceberg's parsers read."""
+    jackson = iceberg(session).shaded.com.fasterxml.jackson
     # Partition values may be NaN or infinite, as Python spells them.
     allow_nan = jackson.core.JsonParser.Feature.valueOf("ALLOW_NON_NUMERIC_NUMBERS")
     mapper = jackson.databind.ObjectMapper().configure(allow_nan, True)
-    text = json.dumps({"file-scan-tasks": [{"data-file": file_document(f)} for f in files]})
-    tasks = package.rest.TableScanResponseParser.parseFileScanTasks(
-        mapper.readTree(text), jvm.java.util.ArrayList(), loaded.specs(), True
-    )
-    return package.actions.RewriteFileGroup(None, tasks, 0, 1, 1, 1).rewrittenFiles()
+    return mapper.readTree(json.dumps(documents))
 
 
 def file_document(file: FileDetails) -> dict[str, object]:
@@ -91,7 +98,7 @@ def file_document(file: FileDetails) -> dict[str, object]:
         "partition": list(file.partition),
         "file-size-in-bytes": file.size_bytes,
         "record-count": file.record_count,
-        **_metrics_document(file.metrics),
+        **metrics_document(file.metrics),
     }
     if file.split_offsets:
         document["split-offsets"] = list(file.split_offsets)
@@ -100,7 +107,7 @@ def file_document(file: FileDetails) -> dict[str, object]:
     return document
 
 
-def _metrics_document(metrics: ColumnMetrics) -> dict[str, object]:
+def metrics_document(metrics: ColumnMetrics) -> dict[str, object]:
     counts = {
         "column-sizes": metrics.column_sizes,
         "value-counts": metrics.value_counts,

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from neve.model.errors import ParquetError, ParquetUnsupported
-from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskInput
+from neve.model.rewrite import RewriteTask, SourceRange, SpliceRequirements, TaskInput
 from neve.parquet.indexes import Source, load_source
 from neve.parquet.plan import SplicePlan
 from neve.parquet.requirements import refusal
@@ -87,6 +87,12 @@ class TaskInputs:
         )
         # All are planned before one is written: whoever refuses has left nothing behind.
         return [PlannedCopy(tuple(s), plan_splice([sources[n] for n in s])) for s in shares]
+
+    def whole(self, numbers: Sequence[int]) -> tuple[SourceRange, ...]:
+        """These inputs with all their rows, as a copy has them behind each other."""
+        rows = [self.opened[number][1].footer.rows for number in numbers]
+        paths = [self.task.inputs[number].path for number in numbers]
+        return tuple(SourceRange(path, 0, count) for path, count in zip(paths, rows, strict=True))
 
 
 def _open_local(source: TaskInput) -> tuple[Reader, Source]:

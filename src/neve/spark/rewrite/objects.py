@@ -33,6 +33,7 @@ def write_object(
         segments={e: size for e, size in segments.items() if size} or {Engine.COPY: 0},
         proof=proof,
         split_offsets=done.result.split_offsets,
+        ranges=inputs.whole(planned.inputs),
         bytes_through_task=read_bytes + (2 * plan.copied_bytes if done.was_read_back else 0),
         requests=store.counts.requests - counted,
         notes=plan.notes + done.notes,

@@ -22,6 +22,7 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.redis.consumers import RedisConsumers
 from neve.store.redis.events import RedisEvents
+from neve.store.redis.marks import RedisMarks
 from neve.store.redis.plans import RedisPlans
 from neve.store.redis.quarantine import RedisQuarantine
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
@@ -70,6 +71,10 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def quarantine(self) -> RedisQuarantine:
         return RedisQuarantine(self._server)
+
+    @property
+    def marks(self) -> RedisMarks:
+        return RedisMarks(self._server)
 
     @property
     def plans(self) -> RedisPlans:
@@ -166,14 +171,6 @@ class RedisStore(RedisEvents, RedisSchedules):
         """A queued job ends at once, a running one at its next boundary."""
         answer = self._server.change("cancel", job_id, CANCELLED_BEFORE, self._history)
         return None if answer[0] == "missing" else job_of(answer[1])
-
-    def record(self, outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes:
-            state, table = outcome.status.job_state, str(outcome.table)
-            told = (outcome.job_id, table, state, outcome.reason, to_text(outcome))
-            added = json.dumps(counted(outcome))
-            request = fields_of(JobRequest(outcome.table, outcome.operation))
-            self._server.change("record", self._history, *told, added, *request)
 
     def unfinished(self, table: TableRef | None = None) -> list[Job]:
         _, found = self._server.read("unfinished", "open" if table is None else f"open_of:{table}")

@@ -7,7 +7,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
@@ -50,7 +50,6 @@ def rows_of(data: bytes) -> list[dict[str, object]]:
     return pq.ParquetFile(io.BytesIO(data)).read().to_pylist()
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     version=st.sampled_from(["1.0", "2.0"]),
     where=st.integers(0, 10**6),

@@ -10,13 +10,16 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neve.parquet.assembly.plan import AssemblyLimits
 
 from .conftest import JOINS_ALL, assemble_files, in_new_order, number, write_file
 from .tables import SCHEMAS, random_table
+
+#: Another engine takes its time with each.
+A_FEW = settings().max_examples // 3
 
 WRITERS = st.fixed_dictionaries(
     {
@@ -62,7 +65,6 @@ def is_readable(data: bytes, table: pa.Table) -> bool:
         return False
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schema=SCHEMAS, files=FILES, limits=LIMITS)
 def test_rows_are_those_of_the_sources(schema, files, limits) -> None:
     files = [(max(1, files[0][0]), *files[0][1:]), *files[1:]]
@@ -77,7 +79,7 @@ def test_rows_are_those_of_the_sources(schema, files, limits) -> None:
     assert assembled.result.rows == sum(table.num_rows for table in tables)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=A_FEW)
 @given(schema=SCHEMAS, files=FILES)
 def test_duckdb_reads_the_same_rows(schema, files, tmp_path_factory) -> None:
     files = [(max(1, files[0][0]), *files[0][1:]), *files[1:]]
@@ -121,7 +123,7 @@ CONDITIONS = (
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=A_FEW)
 @given(seeds=st.lists(st.integers(0, 10**6), min_size=2, max_size=4), writer=WRITERS)
 def test_no_row_is_lost_by_a_filter(seeds, writer, tmp_path_factory) -> None:
     folder: Path = tmp_path_factory.mktemp("filters")

@@ -21,10 +21,10 @@ def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
 
             yield write_object(inputs, planned, name, plan_through_client(planned.plan))
         else:
-            yield _write_local(planned, name)
+            yield _write_local(inputs, planned, name)
 
 
-def _write_local(planned: PlannedCopy, name: str) -> WrittenFile:
+def _write_local(inputs: TaskInputs, planned: PlannedCopy, name: str) -> WrittenFile:
     path, plan = local_path(name), planned.plan
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     result = splice_local(plan, path, verify="bytes")
@@ -38,6 +38,7 @@ def _write_local(planned: PlannedCopy, name: str) -> WrittenFile:
         segments={Engine.COPY: plan.copied_bytes},
         proof=BytesCompared(plan.data_bytes, result.compared_bytes),
         split_offsets=result.split_offsets,
+        ranges=inputs.whole(planned.inputs),
         bytes_through_task=plan.copied_bytes,
         notes=plan.notes,
     )

@@ -1,0 +1,79 @@
+"""Jobs for a server: one that was named, or one of the same configuration on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from neve.cli.interrupt import EXIT_INTERRUPTED
+from neve.cli.job_views import JobView
+from neve.cli.output import Output
+from neve.cli.places import JobPlace, LocalJobs, follow
+from neve.model.errors import ExecutionError, InputError
+from neve.model.job import Trigger
+from neve.model.operation import Operation
+from neve.model.outcome import Outcome
+from neve.neve import Neve
+
+LocalOption = Annotated[
+    bool,
+    typer.Option("--local", help="Run it here, also where a server of this configuration runs."),
+]
+
+
+def run_or_hand_over(
+    neve: Neve,
+    output: Output,
+    table: str,
+    operation: Operation = Operation.REWRITE_DATA_FILES,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    local: bool = False,
+) -> Outcome:
+    """Run it here, or let the server of the same configuration run it, whose engine is warm.
+
+    Both have the same state, so that the job is queued there and followed there.
+    """
+    server = None if local else neve.server()
+    if server is None:
+        return neve.run(table, operation, overrides=overrides, trigger=Trigger.CLI)
+    # Somebody is watching, and decides himself whether to try again.
+    job = neve.submit(table, operation, overrides=overrides, trigger=Trigger.CLI, max_attempts=1)
+    output.tell(f"Handed to the server at {server.url}: job {job.job_id}")
+    place = LocalJobs(neve, is_served=lambda: neve.server() is not None)
+    return outcome_of(follow_to_end(place, output, job.job_id))
+
+
+def follow_to_end(place: JobPlace, output: Output, job_id: str) -> JobView:
+    """Follow the job; whoever stops following does not stop it."""
+    try:
+        return follow(place, output, job_id)
+    except KeyboardInterrupt:
+        output.warn(f"Job {job_id} goes on: neve job {job_id} --follow, or neve cancel {job_id}")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def outcome_of(job: JobView) -> Outcome:
+    """What came of it, or the error that ended it."""
+    if job.outcome is None:
+        raise ExecutionError(
+            f"Job {job.job_id} is {job.state}: {job.reason or 'no reason was given.'}",
+            next_step=f"Look at it: neve job {job.job_id}",
+        )
+    return job.outcome
+
+
+def compact_at_server(
+    client: Any, table: str, *, engine: str | None, sort_by: str | None, **options: Any
+) -> str:
+    """Queue a compaction at a server that was named; returns the job's id."""
+    if engine is not None:
+        raise InputError(
+            "A server chooses the engine by its own policy.",
+            next_step="Leave --engine out, or set it in the server's policy.",
+        )
+    columns = [part.strip() for part in (sort_by or "").split(",") if part.strip()]
+    return str(client.compact(table, sort_columns=columns, **options).job_id)

@@ -1,0 +1,3 @@
+"""Notices on their way to people. The only importer of apprise."""
+
+from __future__ import annotations

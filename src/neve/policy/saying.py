@@ -1,0 +1,52 @@
+"""A compaction that was asked for by values, said by the keys of a policy.
+
+What a job is told is kept as such keys, so that it can be run again from its arguments alone.
+"""
+
+from __future__ import annotations
+
+from neve.model.errors import InputError
+from neve.model.policy import CompactionPolicy, Strategy
+from neve.planning.planner import PlanRequest
+from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY
+from neve.policy.resolve import check_overrides
+
+
+def say_compaction(
+    policy: CompactionPolicy, request: PlanRequest, where: str | None
+) -> dict[str, object]:
+    """Every key that makes this policy and this request out of any other policy.
+
+    What no key can say is refused: it would be forgotten by the next attempt at the job.
+    """
+    default = CompactionPolicy()
+    if (policy.weights, policy.fragment_size_ratio) != (
+        default.weights,
+        default.fragment_size_ratio,
+    ):
+        raise InputError("No policy can say how scores are weighted.")
+    said: dict[str, object] = {
+        key.name: getattr(policy, key.field)
+        for key in KEYS.values()
+        if key.part == "compaction" and key.name != MIN_SIZE_BYTES
+    }
+    said["undo_window"] = f"{policy.undo_window_seconds}s"
+    said["guards.hot_partition_seconds"] = policy.hot_partition_seconds
+    said["rewrite_data_files.engine"] = str(request.engine)
+    said |= _order(request)
+    if request.max_cost_usd is not None:
+        said["budget.max_cost_usd"] = request.max_cost_usd
+    if where is not None:
+        said["rewrite_data_files.where"] = where
+    check_overrides(said)
+    return said
+
+
+def _order(request: PlanRequest) -> dict[str, object]:
+    if not request.strategy.orders_rows:
+        return {STRATEGY: str(request.strategy)}
+    columns = ", ".join("`" + column.replace("`", "``") + "`" for column in request.sort_columns)
+    if request.strategy is Strategy.ZORDER:
+        columns = f"zorder({columns})"
+    order: dict[str, object] = {SORT_ORDER: columns} if request.sort_columns else {}
+    return {STRATEGY: "sort", **order}

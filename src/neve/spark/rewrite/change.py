@@ -1,0 +1,98 @@
+"""One commit of data files and delete files on exactly one head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from neve.model.errors import CommitConflict
+from neve.model.facts import DeleteKind
+from neve.model.rebase import DeleteEntry, FileChange
+from neve.model.table import TableRef
+from neve.spark.errors import engine_errors
+from neve.spark.functions import content_file_from_json
+from neve.spark.rewrite.commit import file_documents, java_files, metrics_document
+from neve.spark.tables import iceberg, load_table
+
+MAIN = "main"
+
+
+def change_files(
+    session: SparkSession,
+    table: TableRef,
+    head_id: int,
+    change: FileChange,
+    properties: Mapping[str, str],
+) -> None:
+    """Commit the change, or raise CommitConflict where the table has another head.
+
+    Iceberg's own `commit` tries again on whatever head it finds, and drops deletes by the ages of
+    the files that it finds there. What was judged at one head holds at that one only, so its parts
+    are called by themselves: the snapshot is made, its parent looked at, and the metadata swapped.
+    """
+    loaded = load_table(session, table)
+    what = f"Committing to table {table}"
+    with engine_errors(what):
+        rewrite = _rewrite(session, loaded, head_id, change)
+        for key, value in properties.items():
+            rewrite = rewrite.set(key, value)
+        operations = loaded.operations()
+        snapshot = rewrite.apply()
+        base = operations.current()
+        if snapshot.parentId() != head_id or base.currentSnapshot().snapshotId() != head_id:
+            raise CommitConflict(
+                f"{what} failed: its head is no longer snapshot {head_id}.",
+                next_step="Run the command again: it plans again.",
+            )
+        update = iceberg(session).TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, MAIN)
+        operations.commit(base, update.build())
+
+
+def _rewrite(session: SparkSession, loaded: Any, head_id: int, change: FileChange) -> Any:
+    deletes = change.deletes
+    own = [delete for delete in deletes.added if delete.data_sequence_number is None]
+    rewrite = loaded.newRewrite().rewriteFiles(
+        java_files(session, loaded, change.removed),
+        _java_deletes(session, loaded, deletes.removed),
+        java_files(session, loaded, change.added),
+        _java_deletes(session, loaded, own),
+    )
+    for delete in deletes.added:
+        if delete.data_sequence_number is not None:
+            (file,) = _java_deletes(session, loaded, [delete])
+            rewrite = rewrite.addFile(file, delete.data_sequence_number)
+    if change.data_sequence_number is not None:
+        rewrite = rewrite.dataSequenceNumber(change.data_sequence_number)
+    return rewrite.validateFromSnapshot(head_id)
+
+
+def _java_deletes(session: SparkSession, loaded: Any, deletes: Any) -> Any:
+    """A Java set of delete files, made in the JVM."""
+    jvm: Any = session._jvm
+    lists = iceberg(session).relocated.com.google.common.collect.Lists
+    nodes = lists.newArrayList(file_documents(session, [delete_document(d) for d in deletes]))
+    parse = content_file_from_json(session, loaded.specs())
+    return jvm.java.util.HashSet(lists.transform(nodes, parse))
+
+
+def delete_document(delete: DeleteEntry) -> dict[str, object]:
+    """A delete file as Iceberg's content file JSON."""
+    is_equality = delete.kind is DeleteKind.EQUALITY
+    document: dict[str, object | None] = {
+        "spec-id": delete.spec_id,
+        "content": "equality-deletes" if is_equality else "position-deletes",
+        "file-path": delete.path,
+        "file-format": delete.format.lower(),
+        "partition": list(delete.partition),
+        "file-size-in-bytes": delete.size_bytes,
+        "record-count": delete.record_count,
+        **metrics_document(delete.metrics),
+        "equality-ids": list(delete.equality_ids) or None,
+        "sort-order-id": delete.sort_order_id,
+        "referenced-data-file": delete.referenced_path,
+        "content-offset": delete.content_offset,
+        "content-size-in-bytes": delete.content_size_bytes,
+    }
+    return {key: value for key, value in document.items() if value is not None}

@@ -1,0 +1,211 @@
+"""Commands and a live server: asked by its address, or found on this machine."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+from neve import Neve
+from neve.api.app import create_app
+from neve.api.server import server_config
+from neve.api.settings import ApiSettings
+from neve.cli import places
+from neve.model.errors import ExecutionError
+from neve.serve_address import ServerAddress
+from neve.service.worker import WorkerSettings
+from neve.store.sqlite import SqliteStore
+
+pytestmark = pytest.mark.promise(50)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(places, "POLL_SECONDS", 0.01)
+
+
+@contextmanager
+def serving(neve):
+    """The API and a worker of it; gives the port."""
+    app = create_app(neve, settings=ApiSettings(poll_seconds=0.02))
+    server = uvicorn.Server(server_config(app, "127.0.0.1", 0, log_level="error"))
+    worker = neve.worker(WorkerSettings(poll_seconds=0.02))
+    started, startup = threading.Event(), server.startup
+
+    async def startup_and_tell(*arguments, **more):
+        await startup(*arguments, **more)
+        started.set()
+
+    server.startup = startup_and_tell
+    threads = [threading.Thread(target=part.run, daemon=True) for part in (server, worker)]
+    for thread in threads:
+        thread.start()
+    assert started.wait(20)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        worker.drain(5)
+        for thread in threads:
+            thread.join(20)
+
+
+@pytest.fixture
+def server(events, engine, tmp_path):
+    """A server whose engine is without a JVM; it is not announced."""
+    with Neve.open() as neve, serving(neve) as port:
+        neve.port = port
+        yield neve
+
+
+@pytest.fixture
+def url(server):
+    return f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A folder with nothing in it that the server knows of."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_compact_at_a_server_tells_its_outcome(url, elsewhere, run, run_json):
+    document, code = run_json("compact", "lake.db.events", "--server", url)
+
+    assert (document["status"], code) == ("succeeded", 0)
+    assert document["stats"]["files_before"] > document["stats"]["files_after"]
+    assert not (elsewhere / ".neve").exists()
+    again = run("compact", "lake.db.events", "--server", url, "--target-size", "64MB")
+    assert again.exit_code == 0
+    assert "nothing" in again.stdout.lower()
+
+
+def test_jobs_of_a_server_are_listed_shown_and_cancelled(url, server, elsewhere, run, run_json):
+    run_json("compact", "lake.db.events", "--server", url)
+    later = server.now().replace(year=2100)
+    waiting = server.submit("lake.db.events", not_before=later)
+
+    listed, code = run_json("jobs", "--server", url)
+    running, _ = run_json("jobs", "--running", "--server", url)
+    others, _ = run_json("jobs", "*.other", "--server", url)
+    shown, _ = run_json("job", waiting.job_id, "--server", url)
+    cancelled, ended = run_json("cancel", waiting.job_id, "--server", url)
+
+    assert (code, ended) == (0, 0)
+    assert [item["job_id"] for item in running] == [waiting.job_id]
+    assert (len(listed), others) == (2, [])
+    assert shown["state"] == "queued"
+    assert cancelled["cancelled"]
+    assert run("job", waiting.job_id, "--follow", "--server", url).exit_code == 1
+
+
+def test_maintain_at_a_server_reports_each_operation(url, elsewhere, run_json):
+    planned, code = run_json("maintain", "--dry-run", "--server", url)
+    (table,) = planned["tables"]
+    statuses = {item["operation"]: item["status"] for item in table["operations"]}
+
+    assert code == 0
+    assert statuses["rewrite_data_files"] == "planned"
+
+    done, code = run_json("maintain", "lake.db.events", "--server", url)
+    (table,) = done["tables"]
+    first = table["operations"][0]
+    assert (first["operation"], first["status"]) == ("rewrite_data_files", "succeeded")
+    assert first["outcome"]["stats"]["files_compacted"] > 0
+
+
+REFUSED = [
+    (("job", "x"), "no job x"),
+    (("compact", "lake.db.nothing"), "nothing"),
+    (("compact", "lake.db.events", "--engine", "spark"), "chooses the engine"),
+    (("compact", "lake.db.events", "--where", "nonsense ="), "filter"),
+    (("compact", "lake.db.events", "--sort-by", "id"), "sort"),
+    (("maintain", "--due"), "--due is not for a server"),
+    (("maintain", "nothing.*"), "no such table"),
+]
+
+
+def test_what_a_server_refuses_is_an_error(url, server, elsewhere, run_json):
+    for words, message in REFUSED:
+        document, code = run_json(*words, "--server", url)
+
+        assert code == 1
+        assert message in document["error"]["message"]
+    assert server.history() == []
+
+
+@pytest.mark.parametrize("address", ["localhost:8080", "http://127.0.0.1:1"])
+def test_a_server_that_is_not_there_is_an_error(address, run_json, monkeypatch):
+    monkeypatch.setattr("neve.retries.time.sleep", lambda seconds: None, raising=False)
+
+    document, code = run_json("job", "x", "--server", address)
+
+    assert code == 1
+    assert document["error"]["next_step"]
+
+
+def test_compact_is_handed_to_the_server_of_the_same_configuration(server, run, tmp_path):
+    with server.announce("127.0.0.1", server.port):
+        result = run("compact", "db.events")
+
+    assert result.exit_code == 0
+    assert f"Handed to the server at http://127.0.0.1:{server.port}" in result.stderr
+    (job,) = SqliteStore(tmp_path / ".neve" / "state.db").jobs()
+    assert (str(job.trigger), job.max_attempts) == ("cli", 1)
+
+
+def test_upkeep_is_handed_over_too(server, run):
+    with server.announce("127.0.0.1", server.port):
+        result = run("manifests", "db.events")
+
+    assert "Handed to the server" in result.stderr
+
+
+def test_local_runs_here(server, run):
+    with server.announce("127.0.0.1", server.port):
+        result = run("compact", "db.events", "--local")
+
+    assert result.exit_code == 0
+    assert "Handed" not in result.stderr
+
+
+def test_without_a_server_it_runs_here(events, engine, run):
+    assert "Handed" not in run("compact", "db.events").stderr
+
+
+def test_another_configuration_runs_here(server, run, tmp_path):
+    (tmp_path / "neve.yaml").write_text(
+        "catalogs: {lake: {type: sql, uri: 'sqlite:///.neve/catalog.db', "
+        "warehouse: .neve/warehouse}}\ncompaction: {target_file_size: 64MB}"
+    )
+    with server.announce("127.0.0.1", server.port):
+        assert "Handed" not in run("compact", "db.events").stderr
+
+
+def test_a_failure_at_the_server_is_an_error_here(server, run_json, engine, monkeypatch):
+    def broken(*_, **__):
+        raise ExecutionError("The disk is full.")
+
+    monkeypatch.setattr(engine, "warm_up", broken)
+    with server.announce("127.0.0.1", server.port):
+        document, code = run_json("compact", "db.events")
+
+    assert code == 1
+    assert "The disk is full." in document["error"]["message"]
+    assert document["error"]["next_step"].startswith("Look at it: neve job ")
+
+
+def test_a_server_that_goes_leaves_nobody_waiting(events, engine, run_json, monkeypatch):
+    monkeypatch.setattr(places, "QUIET_LOOKS", 1)
+    there = iter([ServerAddress("http://127.0.0.1:1", 1, "here", "same")])
+    monkeypatch.setattr(Neve, "server", lambda self: next(there, None))
+
+    document, code = run_json("compact", "db.events")
+
+    assert code == 1
+    assert "The server has gone" in document["error"]["message"]
