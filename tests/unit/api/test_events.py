@@ -16,7 +16,8 @@ def told(api, after=None):
     response = api.get(EVENTS, headers=headers)
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/event-stream")
-    blocks = [block for block in response.text.split("\n\n") if block.strip()]
+    # A line that begins with a colon only keeps the connection awake.
+    blocks = [b for b in response.text.split("\n\n") if b.strip() and not b.startswith(":")]
     return [dict(line.split(": ", 1) for line in block.splitlines()) for block in blocks]
 
 

@@ -68,7 +68,7 @@ def test_an_operation_keeps_to_the_document(path, method, live, shared_neve):
         if is_known:
             name_a_table_that_is_there(case)
         before = changes(shared_neve)
-        response = case.call(base_url=live, timeout=20)
+        response = case.call(base_url=live, timeout=120)
         case.validate_response(response, checks=CHECKS)
         if response.status_code >= 400:
             assert changes(shared_neve) == before
