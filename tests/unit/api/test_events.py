@@ -58,7 +58,7 @@ def test_streams_are_counted_and_bounded(api, ended, monkeypatch):
     told(api)
     assert api.app.state.streams == 0
 
-    monkeypatch.setattr(api.app.state, "streams", api.app.state.settings.max_streams)
+    monkeypatch.setitem(api.app.state._state, "streams", api.app.state.settings.max_streams)
     response = api.get(EVENTS)
     assert response.status_code == 503
     assert response.headers["retry-after"]

@@ -75,7 +75,8 @@ def test_jobs_are_filtered(api, queued, run_next):
 
 
 def test_a_running_job_has_the_documented_fields(api, queued, store):
-    queued()
+    # By the estimate, where nothing was timed yet.
+    queued(estimated_seconds=60.0)
     lease = store.claim_next(60)
     store.set_state(lease, JobState.REWRITING)
     progress = Progress(5, 10, 150, 5368709120, 1073741824, bytes_total=10737418240)

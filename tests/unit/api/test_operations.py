@@ -105,12 +105,13 @@ def test_a_table_that_is_not_there_gets_no_job(api, store, what, body):
 
 
 def test_a_rollback_is_queued(api, store, neve):
-    (first, _) = neve.outline("analytics.events").snapshots
+    (first, last) = neve.outline("analytics.events").snapshots
     snapshot_id = first.snapshot_id
     response = ask(api, "rollback", snapshot_id=snapshot_id, requested_by="ann")
     assert response.status_code == 202
     job = store.job(response.json()["job_id"])
-    assert (job.operation, job.arguments) == ("rollback", {"snapshot_id": snapshot_id})
+    seen = {"snapshot_id": snapshot_id, "expected_head": last.snapshot_id}
+    assert (job.operation, job.arguments) == ("rollback", seen)
     assert job.requested_by == "ann"
 
 

@@ -92,6 +92,9 @@ def test_maintain_runs_on_trino_where_the_configuration_says_so(run_json, trino)
 def test_the_document_has_the_form_of_sparks(run_json, trino, tmp_path, lake, events, engine):
     on_trino, _ = run_json("maintain", "sales")
     (tmp_path / "neve.yaml").unlink()
+    # The engine of these tests makes no tasks.
+    with events.transaction() as change:
+        change.set_properties({"neve.rewrite_data_files.engine": "spark"})
 
     on_spark, _ = run_json("maintain", "db.events")
 

@@ -26,6 +26,14 @@ def impatient(monkeypatch):
     monkeypatch.setattr(places, "POLL_SECONDS", 0.01)
 
 
+@pytest.fixture
+def events(events):
+    """The engine of these tests makes no tasks."""
+    with events.transaction() as change:
+        change.set_properties({"neve.rewrite_data_files.engine": "spark"})
+    return events
+
+
 @contextmanager
 def serving(neve):
     """The API and a worker of it; gives the port."""
