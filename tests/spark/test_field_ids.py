@@ -51,7 +51,7 @@ def table(lake):
     return made
 
 
-@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["spark", "copy"])
+@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["rewrite", "copy"])
 def test_columns_of_other_names_are_read_and_compacted_by_their_ids(lake, table, policy):
     append_file(lake, table, RENAMED, (10, "ten"), (11, "eleven"))
     expected = [(0, "k0"), (1, "k1"), (10, "ten"), (11, "eleven")]
@@ -61,7 +61,7 @@ def test_columns_of_other_names_are_read_and_compacted_by_their_ids(lake, table,
 
     # Files that differ in their names are not copied into one.
     assert ("could not be copied" in outcome.reason) == (policy is COPY)
-    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"spark": 1})
+    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"rewrite": 1})
     assert len(lake.paths(table)) == 1
     assert rows(lake, table) == expected
 
@@ -77,7 +77,7 @@ def test_files_that_agree_on_other_names_are_copied(lake):
     assert rows(lake, table) == [(10, "ten"), (11, "eleven")]
 
 
-@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["spark", "copy"])
+@pytest.mark.parametrize("policy", [CompactionPolicy(), COPY], ids=["rewrite", "copy"])
 def test_a_column_of_an_unknown_id_is_null_before_and_after(lake, table, policy):
     append_file(lake, table, UNKNOWN, (10, "unseen"), (11, "unseen"))
     expected = [(0, "k0"), (1, "k1"), (10, None), (11, None)]
@@ -86,6 +86,6 @@ def test_a_column_of_an_unknown_id_is_null_before_and_after(lake, table, policy)
     outcome = lake.compact(table, policy=policy)
 
     assert ("could not be copied" in outcome.reason) == (policy is COPY)
-    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"spark": 1})
+    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"rewrite": 1})
     assert len(lake.paths(table)) == 1
     assert rows(lake, table) == expected

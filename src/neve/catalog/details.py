@@ -30,10 +30,11 @@ from neve.catalog.manifests import (
     map_field,
     read_manifests,
 )
+from neve.catalog.row_ids import RowIds, read_first_row_ids
 from neve.catalog.survey import partition_specs
 from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import PartitionKey, SpecFacts
-from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
+from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn, TableLayout
 from neve.planning.partition_values import to_json_value
 
 CODE_PROPERTY = "write.py-location-provider.impl"
@@ -54,6 +55,7 @@ _READ_SCHEMA = Schema(
                 required=False,
             ),
             NestedField(140, "sort_order_id", IntegerType(), required=False),
+            NestedField(142, "first_row_id", LongType(), required=False),
             map_field(108, "column_sizes", 117, 118, LongType()),
             *COUNTS,
             *BOUNDS,
@@ -69,25 +71,33 @@ def read_details(loaded: Table, snapshot_id: int, paths: Collection[str]) -> lis
     assert snapshot is not None
     wanted = set(paths)
     specs = partition_specs(loaded.metadata)
+    first_row_ids = read_first_row_ids(loaded, snapshot)
     found: list[FileDetails] = []
     for manifest in read_manifests(loaded.io, snapshot):
         if len(found) == len(wanted):
             break
         if manifest.content == ManifestContent.DATA:
-            found += _read_manifest(loaded.io, manifest, specs[manifest.partition_spec_id], wanted)
+            spec = specs[manifest.partition_spec_id]
+            first = first_row_ids.get(manifest.manifest_path)
+            found += _read_manifest(loaded.io, manifest, spec, first, wanted)
     return found
 
 
 def _read_manifest(
-    io: FileIO, manifest: ManifestFile, spec: SpecFacts, wanted: set[str]
+    io: FileIO, manifest: ManifestFile, spec: SpecFacts, first: int | None, wanted: set[str]
 ) -> Iterator[FileDetails]:
+    assigned = RowIds(first)
     with ProjectedAvroFile(io.new_input(manifest.manifest_path), _READ_SCHEMA) as reader:
         for record in reader:
-            if record[0] != STATUS_DELETED and record[1][0] in wanted:
-                yield _details(record[1], spec)
+            if record[0] == STATUS_DELETED:
+                continue
+            file = record[1]
+            first_row_id = assigned.next(file[6], file[2])
+            if file[0] in wanted:
+                yield _details(file, spec, first_row_id)
 
 
-def _details(file: Record, spec: SpecFacts) -> FileDetails:
+def _details(file: Record, spec: SpecFacts, first_row_id: int | None) -> FileDetails:
     return FileDetails(
         path=file[0],
         spec_id=spec.spec_id,
@@ -98,13 +108,14 @@ def _details(file: Record, spec: SpecFacts) -> FileDetails:
         size_bytes=file[3],
         split_offsets=tuple(file[4]) if file[4] else None,
         sort_order_id=file[5],
+        first_row_id=first_row_id,
         metrics=ColumnMetrics(
-            column_sizes=file[6],
-            value_counts=file[7],
-            null_value_counts=file[8],
-            nan_value_counts=file[9],
-            lower_bounds=file[10],
-            upper_bounds=file[11],
+            column_sizes=file[7],
+            value_counts=file[8],
+            null_value_counts=file[9],
+            nan_value_counts=file[10],
+            lower_bounds=file[11],
+            upper_bounds=file[12],
         ),
     )
 
@@ -128,6 +139,16 @@ def leaf_columns(schema: Schema) -> tuple[LeafColumn, ...]:
     for field in schema.fields:
         visit(field.field_id, field.field_type, repeated=False)
     return tuple(found)
+
+
+def table_layout(loaded: Table) -> TableLayout:
+    """What new files must be like, in the words of the metadata."""
+    return TableLayout(
+        loaded.metadata.format_version,
+        loaded.schema().model_dump_json(),
+        loaded.sort_order().model_dump_json(),
+        dict(loaded.properties),
+    )
 
 
 def data_locations(

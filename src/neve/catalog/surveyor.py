@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.delete_details import DeleteKey, read_delete_details
 from neve.catalog.delete_entries import read_delete_entries
-from neve.catalog.details import data_locations, leaf_columns, read_details
+from neve.catalog.details import data_locations, leaf_columns, read_details, table_layout
 from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
 from neve.catalog.locations import Homes, home_of
@@ -69,14 +70,17 @@ class CatalogSurveyor:
         snapshot_id: int,
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+        deletes: Collection[DeleteKey] = (),
     ) -> CopyInputs:
-        """What a rewrite by copying must know about its inputs and outputs."""
+        """What a rewrite inside tasks must know about its inputs and outputs."""
         loaded = self._catalogs.load(table)
         with table_errors(table):
             return CopyInputs(
                 files=tuple(read_details(loaded, snapshot_id, paths)),
                 columns=leaf_columns(loaded.schema()),
                 locations=tuple(data_locations(loaded, outputs)),
+                deletes=tuple(read_delete_details(loaded, snapshot_id, deletes)),
+                layout=table_layout(loaded),
             )
 
     def delete_entries(

@@ -33,6 +33,7 @@ class RewriteMode(StrEnum):
 
     AUTO = "auto"
     SPARK = "spark"
+    REWRITE = "rewrite"
     COPY = "copy"
     REMOTE_COPY = "remote_copy"
 
@@ -41,6 +42,7 @@ class Engine(StrEnum):
     """Who rewrites a file group; `planning/engines.py` says what each one can."""
 
     SPARK = "spark"
+    REWRITE = "rewrite"
     COPY = "copy"
     REMOTE_COPY = "remote_copy"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from neve.model.facts import DeleteFileFacts
+from neve.model.facts import DeleteKind
 from neve.model.groups import JsonValue
 from neve.model.policy import Engine
 
@@ -34,6 +35,38 @@ class FileDetails:
     metrics: ColumnMetrics = field(default_factory=ColumnMetrics)
     split_offsets: tuple[int, ...] | None = None
     sort_order_id: int | None = None
+    #: Of format 3: the id of its first row, where the manifest list has assigned one.
+    first_row_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteDetails:
+    """A delete file or deletion vector as its manifest describes it, complete enough to be read."""
+
+    path: str
+    kind: DeleteKind
+    #: In lower case.
+    format: str
+    size_bytes: int
+    record_count: int
+    data_sequence_number: int
+    referenced_path: str | None = None
+    #: Columns that equality deletes compare.
+    equality_ids: tuple[int, ...] = ()
+    #: Where a deletion vector lies in its Puffin file.
+    content_offset: int | None = None
+    content_size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """What new files of the table must be like, where their rows are written anew."""
+
+    format_version: int
+    #: The current schema and the default sort order, as the metadata's JSON has them.
+    schema: str
+    sort_order: str
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +87,8 @@ class CopyInputs:
     columns: tuple[LeafColumn, ...]
     #: For each output asked about, the locations of the names asked about.
     locations: tuple[tuple[str, ...], ...]
+    deletes: tuple[DeleteDetails, ...] = ()
+    layout: TableLayout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +100,8 @@ class SpliceRequirements:
     codec: str | None
     needs_bloom_filters: bool
     min_row_group_bytes: int
+    #: For engines that write rows.
+    layout: TableLayout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +110,11 @@ class TaskInput:
 
     path: str
     size_bytes: int
+    record_count: int = 0
+    data_sequence_number: int = 0
+    first_row_id: int | None = None
+    #: Values of identity partition columns by field id, as JSON has single values.
+    constants: tuple[tuple[int, JsonValue], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +124,7 @@ class RewriteTask:
     group_id: int
     inputs: tuple[TaskInput, ...]
     #: Delete files that a reader of the inputs applies.
-    deletes: tuple[DeleteFileFacts, ...]
+    deletes: tuple[DeleteDetails, ...]
     #: For each output its names: one for every attempt at every engine of the ladder.
     outputs: tuple[tuple[str, ...], ...]
     #: Engines that run inside a task, best first. After the last one comes Iceberg's action.
@@ -130,8 +172,33 @@ class StoreDigests:
         return None if self.checksum is not None else "has parts without a digest of the store"
 
 
-#: What was decoded needs a proof by its rows. It becomes a third kind, with its level.
-FileProof: TypeAlias = BytesCompared | StoreDigests
+@dataclass(frozen=True, slots=True)
+class RowFingerprints:
+    """The new file was read back: what was encoded holds the values of the sources, less deleted
+    rows, each in its place; what was kept is compared byte by byte.
+
+    Fingerprints are sums over rows, of encoded columns by field id (`rows/fingerprint.py`).
+    """
+
+    level: ClassVar[str] = "rows"
+
+    #: Of the sources, read apart from how the file was made, and of the file.
+    expected: str
+    found: str
+    kept_bytes: int = 0
+    compared_bytes: int = 0
+
+    @property
+    def problem(self) -> str | None:
+        """Why it proves nothing, or None."""
+        if not self.expected or self.expected != self.found:
+            return f"has rows {self.found} where its sources have {self.expected}"
+        if self.kept_bytes != self.compared_bytes:
+            return f"kept {self.kept_bytes} bytes, of which {self.compared_bytes} were found equal"
+        return None
+
+
+FileProof: TypeAlias = BytesCompared | StoreDigests | RowFingerprints
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +233,10 @@ class WrittenFile:
     ranges: tuple[SourceRange, ...] = ()
     #: None where the file holds just the rows of its inputs: then theirs are merged.
     metrics: ColumnMetrics | None = None
+    #: Where it has metrics, columns without, whose values are those of its inputs.
+    unmeasured: frozenset[int] = frozenset()
+    #: Bytes of data by what became of them: copied, joined, encoded, left out.
+    bytes_by_kind: dict[str, int] = field(default_factory=dict)
     #: Data bytes that passed through the task; none of those that a store copied.
     bytes_through_task: int = 0
     requests: int = 0

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from neve.model.groups import Interval
 from neve.model.policy import Engine, RewriteMode
-from neve.model.rewrite import BytesCompared, FileProof, StoreDigests
+from neve.model.rewrite import BytesCompared, FileProof, RowFingerprints, StoreDigests
 from neve.planning.refusals import (
     GroupFacts,
     refusal_to_copy,
     refusal_to_copy_in_store,
+    refusal_to_rewrite,
     refuses_nothing,
 )
 
@@ -55,6 +56,13 @@ def requests_of_streams(transfer: Transfer) -> Requests:
     return Requests(gets + transfer.delete_files, outputs * (1 if parts <= 1 else parts + 2))
 
 
+def requests_of_rewrites(transfer: Transfer) -> Requests:
+    """As streams, and all of it is read once more for the proof: sources and new files."""
+    streams = requests_of_streams(transfer)
+    again = requests_of_streams(Transfer((*transfer.file_sizes, transfer.bytes_written), 0, 0, 0))
+    return Requests(streams.gets + again.gets, streams.puts)
+
+
 def requests_of_store_copies(transfer: Transfer) -> Requests:
     """A part for every source, one for the footer, a call to begin and one to complete."""
     sources = len(transfer.file_sizes)
@@ -82,6 +90,8 @@ class EngineRow:
 
 #: A disk or a store.
 COPY_SPEED = Interval(low=80 * MB, expected=250 * MB, high=800 * MB)
+#: What Arrow decodes and encodes on two cores, read back.
+REWRITE_SPEED = Interval(low=15 * MB, expected=50 * MB, high=200 * MB)
 #: An untuned Spark on two cores.
 SPARK_SPEED = Interval(low=12 * MB, expected=25 * MB, high=50 * MB)
 
@@ -108,6 +118,16 @@ ENGINES: tuple[EngineRow, ...] = (
         proofs=(BytesCompared, StoreDigests),
         bytes_per_second=COPY_SPEED,
         requests=requests_of_streams,
+    ),
+    EngineRow(
+        Engine.REWRITE,
+        refuses=refusal_to_rewrite,
+        does="column chunks are copied or joined, and what must change is encoded again",
+        decodes=True,
+        runs_in_task=True,
+        proofs=(RowFingerprints,),
+        bytes_per_second=REWRITE_SPEED,
+        requests=requests_of_rewrites,
     ),
     EngineRow(
         Engine.SPARK,

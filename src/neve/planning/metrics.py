@@ -6,7 +6,7 @@ source did. Where one of them is in doubt, there is no statistic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeVar
 
@@ -34,6 +34,25 @@ def merge_metrics(files: Sequence[FileDetails], columns: Sequence[LeafColumn]) -
         lower_bounds={key: low for key, (low, _) in bounds.items() if low is not None} or None,
         upper_bounds={key: high for key, (_, high) in bounds.items() if high is not None} or None,
     )
+
+
+def with_columns(own: ColumnMetrics, others: ColumnMetrics, chosen: Set[int]) -> ColumnMetrics:
+    """What is known of a file, and of some columns what others say; sizes are the file's own."""
+    return ColumnMetrics(
+        own.column_sizes,
+        _joined(own.value_counts, others.value_counts, chosen),
+        _joined(own.null_value_counts, others.null_value_counts, chosen),
+        _joined(own.nan_value_counts, others.nan_value_counts, chosen),
+        _joined(own.lower_bounds, others.lower_bounds, chosen),
+        _joined(own.upper_bounds, others.upper_bounds, chosen),
+    )
+
+
+def _joined(
+    own: dict[int, Value] | None, others: dict[int, Value] | None, chosen: Set[int]
+) -> dict[int, Value] | None:
+    more = {key: value for key, value in (others or {}).items() if key in chosen}
+    return dict(sorted({**(own or {}), **more}.items())) or None
 
 
 def _without_contradictions(file: FileDetails, flat: Mapping[int, str]) -> FileDetails:

@@ -6,7 +6,8 @@ it is executed, and the outcome says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neve.model.exact import ExactFloat
@@ -16,6 +17,9 @@ from neve.model.sizes import format_size
 
 STORE_SCHEME = "s3:"
 COPYABLE_SCHEMES = ("file:", STORE_SCHEME)
+BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
+#: Types whose values nobody but Iceberg's own reader and writer is trusted with.
+LEFT_TO_ICEBERG = re.compile(r"\b(variant|geometry|geography|unknown)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,8 @@ def refuses_nothing(group: GroupFacts) -> str | None:
 def refusal_to_copy(group: GroupFacts) -> str | None:
     """Why row groups cannot be kept as they are, or None."""
     return (
-        _table_refusal(group.table, group.strategy)
-        or _file_refusal(group)
+        _task_refusal(group)
+        or _copy_refusal(group)
         or _row_group_refusal(group.files, group.min_row_group_bytes)
     )
 
@@ -50,20 +54,57 @@ def refusal_to_copy_in_store(group: GroupFacts) -> str | None:
     return refusal_to_copy(group)
 
 
-def _table_refusal(table: TableFacts, strategy: Strategy) -> str | None:
-    if strategy.orders_rows:
-        return f"strategy {strategy} changes the order of rows"
-    if table.format_version >= 3:
+def refusal_to_rewrite(group: GroupFacts) -> str | None:
+    """Why rows are left to Iceberg's own reader and writer, or None."""
+    return _task_refusal(group) or _rows_refusal(group)
+
+
+def wants_bloom_filters(properties: Mapping[str, str]) -> bool:
+    """Whether the table asks for bloom filters, which only Iceberg's writer makes."""
+    return any(
+        key.startswith(BLOOM_FILTER_PREFIX) and value.lower() == "true"
+        for key, value in properties.items()
+    )
+
+
+def _copy_refusal(group: GroupFacts) -> str | None:
+    if group.table.format_version >= 3:
         return "format v3 keeps row ids, which a copy would renumber"
-    if "write.location-provider.impl" in table.properties:
-        return "the table has a location provider of its own"
+    if group.delete_files:
+        return "deletes must be applied"
     return None
 
 
-def _file_refusal(group: GroupFacts) -> str | None:
-    files = group.files
-    if group.delete_files:
-        return "deletes must be applied"
+def _rows_refusal(group: GroupFacts) -> str | None:
+    table = group.table
+    if any(file.path.startswith(STORE_SCHEME) for file in group.files):
+        return "objects of a store are not rewritten natively yet"
+    if table.sort_order_id != 0:
+        return "the table has a sort order, in which Iceberg writes rows"
+    if wants_bloom_filters(table.properties):
+        return "the table wants bloom filters"
+    for column in table.columns:
+        if found := LEFT_TO_ICEBERG.search(column.type):
+            return f"column {column.name} has the type {found[0]}"
+    identities = [
+        field
+        for field in table.specs[table.current_spec_id].fields
+        if field.transform == "identity"
+    ]
+    names = {column.name for column in table.columns}
+    for field in identities:
+        if field.source_column not in names:
+            return f"partition field {field.name} is made from a nested column"
+    return None
+
+
+def _task_refusal(group: GroupFacts) -> str | None:
+    """Why no task of ours writes files for the group, whatever it does with them."""
+    files, table = group.files, group.table
+    if group.strategy.orders_rows:
+        return f"strategy {group.strategy} changes the order of rows"
+    if "write.location-provider.impl" in table.properties:
+        return "the table has a location provider of its own"
     if any(file.format != "PARQUET" for file in files):
         return "only Parquet files are copied"
     if any(isinstance(v, ExactFloat) and v.is_unusual_nan for v in files[0].partition[1]):

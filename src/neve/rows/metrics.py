@@ -51,6 +51,11 @@ class ValueMetrics:
 RowMetrics = Mapping[int, ValueMetrics]
 
 
+def leaf_ids(schema: Schema) -> list[int]:
+    """The columns that have statistics: those outside of lists and maps."""
+    return [path[-1].id for path in _leaves(schema.fields)]
+
+
 def measure(table: Any, schema: Schema) -> dict[int, ValueMetrics]:
     """Of every column outside of lists and maps; the table is evolved to the schema."""
     found = {}

@@ -84,7 +84,10 @@ class Surveyor(Protocol):
         snapshot_id: int,
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
-    ) -> CopyInputs: ...
+        deletes: Collection[tuple[str, str | None]] = (),
+    ) -> CopyInputs:
+        """What a rewrite inside tasks must know; deletes by path and the file they speak of."""
+        ...
 
     def delete_entries(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -25,6 +25,7 @@ from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState, Progress
 from neve.model.outcome import EngineUse
 from neve.model.plan import CompactionPlan
+from neve.model.policy import Engine
 from neve.model.steps import RewriteDataFiles
 from neve.planning.cadence import fits_before_next, seconds_to_wait, usual_gap
 from neve.planning.engines import row_of
@@ -117,6 +118,10 @@ def run_rounds(run: Run) -> StepFailure | None:
     return None
 
 
+def _done(engine: Engine) -> str:
+    return "rewritten in tasks" if row_of(engine).decodes else "copied"
+
+
 def _groups(number: int) -> str:
     return f"{number} group was" if number == 1 else f"{number} groups were"
 
@@ -159,10 +164,15 @@ def _run_plan(
             run.refusals.append(result.conflict)
         if result.rebased:
             run.notes.append(_rebased(len(result.rebased)))
+        if result.fell:
+            run.notes.append(
+                f"{result.fell[0]} files could not be copied and were rewritten: "
+                f"{result.fell[1].rstrip('.')}."
+            )
         if result.refused:
             groups = tuple(group for group, _ in result.refused)
             run.notes.append(
-                f"{len(groups)} groups could not be copied and went to Spark: "
+                f"{len(groups)} groups could not be {_done(part.engine)} and went to Spark: "
                 f"{result.refused[0][1].rstrip('.')}."
             )
             parts.appendleft(step_for_spark(base, part, groups))

@@ -56,6 +56,8 @@ class StepResult:
     conflict: str | None = None
     #: What engines worked on, committed or not.
     uses: tuple[EngineUse, ...] = ()
+    #: How many new files another engine than the planned one made, and why the first of them.
+    fell: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

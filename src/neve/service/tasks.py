@@ -8,22 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from neve.model.errors import ExecutionError, JobCancelled, JobRefused, ProofFailed
-from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, DataFileFacts
+from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, DataFileFacts, DeleteFileFacts
 from neve.model.groups import FileGroup
 from neve.model.outcome import EngineUse
 from neve.model.policy import Engine
 from neve.model.rewrite import (
+    BytesCompared,
+    ColumnMetrics,
     CopyInputs,
     FileDetails,
-    RewriteTask,
-    SpliceRequirements,
+    RowFingerprints,
     StoreDigests,
-    TaskInput,
     TaskResult,
     WrittenFile,
 )
 from neve.planning.deletes import applicable_deletes
-from neve.planning.metrics import merge_metrics
+from neve.planning.engines import row_of
+from neve.planning.metrics import merge_metrics, with_columns
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
 from neve.planning.staleness import paths_of
@@ -31,11 +32,10 @@ from neve.planning.written import check_result
 from neve.service.move_order import Replacement
 from neve.service.rebase import commit_replacements
 from neve.service.step_run import StepResult, StepRun
+from neve.service.task_orders import ATTEMPTS, TaskMaker, requirements
 
-#: Names prepared for each output: one for every attempt that Spark may make at its task.
-ATTEMPTS = 8
-BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
-CODEC_PROPERTY = "write.parquet.compression-codec"
+#: Proofs, the weakest first.
+STRENGTH = (StoreDigests, RowFingerprints, BytesCompared)
 
 
 def run_in_tasks(run: StepRun) -> StepResult:
@@ -43,14 +43,16 @@ def run_in_tasks(run: StepRun) -> StepResult:
     known = {file.path: file for file in run.base.data_files}
     files = [[known[path] for path in paths_of(group)] for group in run.step.groups]
     ladders = [_ladder(run, *item) for item in zip(run.step.groups, files, strict=True)]
-    inputs = _inputs(run, files, ladders)
+    deletes = [_deletes(run, *item) for item in zip(run.step.groups, files, strict=True)]
+    inputs = _inputs(run, files, ladders, deletes)
+    asked = TaskMaker(run, inputs)
     tasks = [
-        _task(run, *item)
-        for item in zip(run.step.groups, files, ladders, inputs.locations, strict=True)
+        asked.task(*item)
+        for item in zip(run.step.groups, files, deletes, ladders, inputs.locations, strict=True)
     ]
     try:
         results = run.services.engine.run_tasks(
-            run.table, tasks, _requirements(run, inputs), run.services.reporter
+            run.table, tasks, requirements(run, inputs), run.services.reporter
         )
     except (ExecutionError, JobCancelled):
         # Nobody reported what was written, and any attempt may have been.
@@ -68,7 +70,14 @@ def run_in_tasks(run: StepRun) -> StepResult:
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([file.path for r in written.values() for file in r.files])
         raise
-    return replace(done, refused=refused, uses=_uses(f for r in written.values() for f in r.files))
+    made = [file for result in written.values() for file in result.files]
+    return replace(done, refused=refused, uses=_uses(made), fell=_fell(run.step.engine, made))
+
+
+def _fell(planned: Engine, files: Sequence[WrittenFile]) -> tuple[int, str] | None:
+    """Files that a later engine of the ladder made because those before it decode nothing."""
+    fallen = [f for f in files if row_of(f.engine).decodes and not row_of(planned).decodes]
+    return (len(fallen), fallen[0].notes[0]) if fallen and fallen[0].notes else None
 
 
 def _ladder(run: StepRun, group: FileGroup, files: Sequence[DataFileFacts]) -> tuple[Engine, ...]:
@@ -78,10 +87,19 @@ def _ladder(run: StepRun, group: FileGroup, files: Sequence[DataFileFacts]) -> t
     return task_ladder(facts, run.step.engine)
 
 
+def _deletes(
+    run: StepRun, group: FileGroup, files: Sequence[DataFileFacts]
+) -> tuple[DeleteFileFacts, ...]:
+    if not group.delete_files:
+        return ()
+    return applicable_deletes(run.base.delete_files, files, run.base.specs)
+
+
 def _inputs(
     run: StepRun,
     files: Sequence[Sequence[DataFileFacts]],
     ladders: Sequence[tuple[Engine, ...]],
+    deletes: Sequence[Sequence[DeleteFileFacts]],
 ) -> CopyInputs:
     """What the catalog knows, with the locations of all names that tasks may write."""
     epoch = run.held.lease.epoch
@@ -101,37 +119,8 @@ def _inputs(
     ]
     assert run.base.snapshot_id is not None
     paths = [path for group in run.step.groups for path in paths_of(group)]
-    return run.services.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, asked)
-
-
-def _task(
-    run: StepRun,
-    group: FileGroup,
-    files: Sequence[DataFileFacts],
-    ladder: tuple[Engine, ...],
-    names: tuple[str, ...],
-) -> RewriteTask:
-    each, base = ATTEMPTS * len(ladder), run.base
-    return RewriteTask(
-        group.group_id,
-        tuple(TaskInput(file.path, file.size_bytes) for file in group.files),
-        applicable_deletes(base.delete_files, files, base.specs) if group.delete_files else (),
-        tuple(names[start : start + each] for start in range(0, len(names), each)),
-        ladder,
-    )
-
-
-def _requirements(run: StepRun, inputs: CopyInputs) -> SpliceRequirements:
-    properties = run.base.properties
-    return SpliceRequirements(
-        columns=inputs.columns,
-        codec=properties.get(CODEC_PROPERTY),
-        needs_bloom_filters=any(
-            key.startswith(BLOOM_FILTER_PREFIX) and value.lower() == "true"
-            for key, value in properties.items()
-        ),
-        min_row_group_bytes=run.min_row_group_bytes,
-    )
+    keys = {(delete.path, delete.referenced_path) for own in deletes for delete in own}
+    return run.services.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, asked, keys)
 
 
 def _uses(files: Iterable[WrittenFile]) -> tuple[EngineUse, ...]:
@@ -170,8 +159,16 @@ def _details(file: WrittenFile, sources: Sequence[FileDetails], inputs: CopyInpu
         split_offsets=file.split_offsets,
         # Row groups keep their order, but the file as a whole has none.
         sort_order_id=0,
-        metrics=file.metrics if file.metrics is not None else merge_metrics(own, inputs.columns),
+        metrics=_metrics(file, own, inputs),
     )
+
+
+def _metrics(file: WrittenFile, own: Sequence[FileDetails], inputs: CopyInputs) -> ColumnMetrics:
+    if file.metrics is None:
+        return merge_metrics(own, inputs.columns)
+    if not file.unmeasured:
+        return file.metrics
+    return with_columns(file.metrics, merge_metrics(own, inputs.columns), file.unmeasured)
 
 
 def _engine(files: Sequence[WrittenFile]) -> str:
@@ -182,10 +179,11 @@ def _engine(files: Sequence[WrittenFile]) -> str:
 
 def proof_text(files: Sequence[WrittenFile]) -> str:
     """What was proven, in one line of JSON; the weakest proof gives the level."""
-    weakest = next((f for f in files if isinstance(f.proof, StoreDigests)), files[0])
-    segments = Counter[str]()
+    weakest = min(files, key=lambda file: STRENGTH.index(type(file.proof)))
+    segments, kinds = Counter[str](), Counter[str]()
     for file in files:
         segments.update({engine.value: size for engine, size in file.segments.items()})
+        kinds.update(file.bytes_by_kind)
     return json.dumps(
         {
             "level": weakest.proof.level,
@@ -193,6 +191,7 @@ def proof_text(files: Sequence[WrittenFile]) -> str:
             "files": len(files),
             "bytes": sum(segments.values()),
             "bytes_by_engine": dict(segments),
+            **({"bytes_by_kind": dict(kinds)} if kinds else {}),
             "bytes_through_tasks": sum(file.bytes_through_task for file in files),
             "requests": sum(file.requests for file in files),
         },

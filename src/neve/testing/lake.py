@@ -20,10 +20,13 @@ from neve.model.groups import FileGroup
 from neve.model.outcome import Outcome
 from neve.model.rewrite import (
     BytesCompared,
+    ColumnMetrics,
     CopyInputs,
+    DeleteDetails,
     FileDetails,
     LeafColumn,
     RewriteTask,
+    RowFingerprints,
     SpliceRequirements,
     StagedFiles,
     StageOrder,
@@ -33,6 +36,7 @@ from neve.model.rewrite import (
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.deletes import DeleteIndex
+from neve.planning.engines import row_of
 from neve.planning.maintenance_log import by_log
 from neve.planning.packing import split_evenly
 from neve.planning.staleness import changed_files
@@ -189,6 +193,7 @@ class MemoryLake(FollowingLake):
         snapshot_id: int,
         paths: Collection[str],
         outputs: Sequence[tuple[PartitionKey, Sequence[str]]],
+        deletes: Collection[tuple[str, str | None]] = (),
     ) -> CopyInputs:
         wanted = set(paths)
         return CopyInputs(
@@ -200,6 +205,19 @@ class MemoryLake(FollowingLake):
             columns=(LeafColumn(1, "long"), LeafColumn(2, "string")),
             locations=tuple(
                 tuple(f"file:///lake/{name}" for name in names) for _, names in outputs
+            ),
+            deletes=tuple(
+                DeleteDetails(
+                    d.path,
+                    d.kind,
+                    "parquet",
+                    d.size_bytes,
+                    d.record_count,
+                    d.data_sequence_number,
+                    d.referenced_path,
+                )
+                for d in self.history[snapshot_id].delete_files
+                if (d.path, d.referenced_path) in set(deletes)
             ),
         )
 
@@ -223,24 +241,31 @@ class MemoryLake(FollowingLake):
             size_of=lambda number: task.inputs[number].size_bytes,
         )
         names = task.names(self.attempt, task.ladder[0])
-        files = (self._copied(task, share, name) for share, name in zip(shares, names, strict=True))
+        files = (
+            self._written(task, share, name) for share, name in zip(shares, names, strict=True)
+        )
         leftovers = task.names_before(self.attempt)
         return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
 
-    def _copied(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
+    def _written(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
+        is_copied = not row_of(task.ladder[0]).decodes
         records = {file.path: file.record_count for file in self.facts.data_files}
         size = sum(task.inputs[number].size_bytes for number in numbers)
-        rows = sum(records[task.inputs[number].path] for number in numbers)
+        paths = [task.inputs[number].path for number in numbers]
+        rows = sum(records[path] for path in paths)
+        assert self.facts.snapshot_id is not None
+        live = self.live_rows(self.facts.table, self.facts.snapshot_id, paths)
         return WrittenFile(
             path=name,
             size_bytes=size,
             inputs=tuple(numbers),
             rows_in=rows,
-            rows_deleted=0,
-            rows_out=rows - self.lose_rows,
+            rows_deleted=rows - sum(live.values()),
+            rows_out=sum(live.values()) - self.lose_rows,
             segments={task.ladder[0]: size},
-            proof=BytesCompared(size, size),
+            proof=BytesCompared(size, size) if is_copied else RowFingerprints("all", "all"),
             split_offsets=tuple(range(4, 4 + len(numbers))),
+            metrics=None if is_copied else ColumnMetrics(),
         )
 
     def replace_files(
@@ -253,9 +278,8 @@ class MemoryLake(FollowingLake):
     ) -> None:
         self.before_commit()
         gone = {file.path for file in removed}
-        index = DeleteIndex(self.facts.delete_files, dict(self.facts.specs))
         current = {f.path: f for f in self.facts.data_files}
-        if any(p not in current or index.applying_to(current[p]).delete_files for p in gone):
+        if changed_files(self.history[snapshot_id], self.facts, gone):
             raise CommitConflict("A replaced file was changed.")
         model = current[removed[0].path]
         fresh = fresh_files(model, added)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from neve.model.facts import ColumnFacts
 from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
 from neve.planning.engines import ENGINES, allowed, rank_of
 from neve.planning.refusals import GroupFacts
@@ -12,6 +13,13 @@ FILES = [data_file("a", 8 * MB), data_file("b", 8 * MB)]
 
 
 OBJECTS = [data_file("a", 8 * MB, path="s3://b/a"), data_file("b", 8 * MB, path="s3://b/b")]
+#: Files that only an engine takes that decodes, of tables that it may leave to Iceberg.
+DECODED = {"deletes": 1}
+BLOOM = {"write.parquet.bloom-filter-enabled.column.id": "true"}
+
+
+def column(name, of):
+    return ColumnFacts(1, name, of, required=False)
 
 
 def group_of(files=FILES, *, strategy=Strategy.SMALL_FILES, deletes=0, **facts):
@@ -36,8 +44,6 @@ def test_objects_are_copied_by_their_store():
     [
         ({"asked": RewriteMode.SPARK}, "asked for"),
         ({"strategy": Strategy.ZORDER}, "changes the order of rows"),
-        ({"deletes": 1}, "deletes must be applied"),
-        ({"format_version": 3}, "row ids"),
         ({"current_spec_id": 7}, "old partition spec"),
         ({"properties": {"write.location-provider.impl": "x"}}, "location provider"),
         ({"files": [data_file("a", 8 * MB, format="ORC")]}, "only Parquet"),
@@ -47,14 +53,37 @@ def test_objects_are_copied_by_their_store():
             {"files": [data_file("a", 8 * MB), data_file("b", 8 * MB, path="s3://b/b")]},
             "only local files",
         ),
-        ({"files": [data_file("a", 8 * MB, row_groups=3)]}, "too small to keep"),
-        ({"files": [data_file("a", MB, row_groups=None)]}, "too small to keep"),
+        ({**DECODED, "files": OBJECTS}, "objects of a store are not rewritten"),
+        ({**DECODED, "properties": BLOOM}, "bloom filters"),
+        ({**DECODED, "sort_order_id": 1}, "a sort order, in which Iceberg writes rows"),
+        ({**DECODED, "columns": (column("v", "variant"),)}, "column v has the type variant"),
+        ({**DECODED, "columns": (column("g", "list<geometry(OGC:CRS84)>"),)}, "type geometry"),
+        ({**DECODED, "columns": (column("u", "struct<1: a: unknown>"),)}, "type unknown"),
+        ({**DECODED, "columns": (column("id", "long"),)}, "made from a nested column"),
     ],
 )
 def test_everything_else_goes_to_spark_with_its_reason(options, reason):
     chosen = routed(**options)
 
     assert chosen.engine is Engine.SPARK
+    assert reason in chosen.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"deletes": 1}, "deletes must be applied"),
+        ({"format_version": 3}, "row ids"),
+        ({"files": [data_file("a", 8 * MB, row_groups=3)]}, "too small to keep"),
+        ({"files": [data_file("a", MB, row_groups=None)]}, "too small to keep"),
+        ({"asked": RewriteMode.REWRITE}, "asked for"),
+        ({"deletes": 1, "properties": {**BLOOM, next(iter(BLOOM)): "false"}}, "deletes must be"),
+    ],
+)
+def test_what_cannot_be_copied_is_rewritten_in_tasks_with_the_reason(options, reason):
+    chosen = routed(**options)
+
+    assert chosen.engine is Engine.REWRITE
     assert reason in chosen.reason
 
 
@@ -76,7 +105,8 @@ def test_strategies_that_order_rows_are_icebergs(strategy, order):
 def test_a_sorted_table_with_deletes_is_still_rewritten_by_iceberg():
     chosen = routed(deletes=1, sort_order_id=1)
 
-    assert (chosen.engine, chosen.reason) == (Engine.SPARK, "deletes must be applied")
+    assert chosen.engine is Engine.SPARK
+    assert chosen.reason == "the table has a sort order, in which Iceberg writes rows"
 
 
 @pytest.mark.parametrize(
@@ -85,6 +115,7 @@ def test_a_sorted_table_with_deletes_is_still_rewritten_by_iceberg():
         (RewriteMode.AUTO, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.REMOTE_COPY, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.COPY, Engine.COPY, Engine.COPY),
+        (RewriteMode.REWRITE, Engine.REWRITE, Engine.SPARK),
         (RewriteMode.SPARK, Engine.SPARK, Engine.SPARK),
     ],
 )
@@ -108,6 +139,8 @@ def test_what_runs_in_a_task_is_proven_there():
 
 
 def test_inside_a_task_a_group_falls_only_to_engines_that_run_there_and_take_it():
-    assert task_ladder(group_of(OBJECTS), Engine.REMOTE_COPY) == (Engine.REMOTE_COPY, Engine.COPY)
-    assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY,)
-    assert task_ladder(group_of(OBJECTS, deletes=1), Engine.REMOTE_COPY) == (Engine.REMOTE_COPY,)
+    rows, store = Engine.REWRITE, Engine.REMOTE_COPY
+    assert task_ladder(group_of(OBJECTS), store) == (store, Engine.COPY)
+    assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY, rows)
+    assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store,)
+    assert task_ladder(group_of(FILES, properties=BLOOM), Engine.COPY) == (Engine.COPY,)

@@ -185,7 +185,8 @@ def test_names_of_earlier_attempts_are_remembered(lake, compact, store):
 
     compact()
 
-    assert len(store.uncommitted_files(TABLE)) == 4
+    # Two groups, two attempts, and a name for each of the two engines.
+    assert len(store.uncommitted_files(TABLE)) == 8
 
 
 def test_an_unknown_commit_that_landed_is_found(lake, compact):
@@ -245,7 +246,7 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
 
     assert outcome.status is Status.FAILED
     names = store.uncommitted_files(TABLE)
-    assert len(names) == 8 * len(plan.groups)
+    assert len(names) == 8 * 2 * len(plan.groups)
     assert all(outcome.job_id in name for name in names)
 
 

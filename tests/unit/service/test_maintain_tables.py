@@ -83,7 +83,7 @@ def test_one_operation_that_fails_is_logged_and_the_next_runs(services, lakes, m
     def fail(*_args, **_named):
         raise ExecutionError("the disk is full")
 
-    monkeypatch.setattr(lakes.members["b"], "stage", fail)
+    monkeypatch.setattr(lakes.members["b"], "run_tasks", fail)
     _, failing, other = maintain(services, lakes)
 
     assert statuses(failing)["rewrite_data_files"] is ReportStatus.FAILED

@@ -309,6 +309,7 @@ def test_an_action_has_landed_where_this_attempt_committed(services, lake):
     assert operation.has_landed(plan, "j1", lake.facts)
 
 
+@pytest.mark.promise(8)
 @pytest.mark.parametrize("by", ["snapshot_id", "time", "job_id"])
 def test_a_rollback_that_waited_does_not_take_along_what_came_since(services, store, lake, by):
     lake.append(data_file("bad", MB))
@@ -329,6 +330,7 @@ def test_a_rollback_that_waited_does_not_take_along_what_came_since(services, st
     assert store.job(job.job_id).state is JobState.FAILED
 
 
+@pytest.mark.promise(8)
 def test_a_caller_may_say_which_head_he_saw(services, store, lake):
     lake.append(data_file("bad", MB))
     seen = {"snapshot_id": 1, "expected_head": 1}
@@ -379,6 +381,7 @@ def test_a_policy_has_no_say_in_what_trino_runs(services, store):
     assert store.jobs() == []
 
 
+@pytest.mark.promise(40)
 def test_a_compaction_by_values_can_be_run_again_from_its_job(services, store, lake):
     asked = PlanRequest(Strategy.SMALL_FILES, (), 3.5, RewriteMode.SPARK)
     policy = CompactionPolicy(target_file_size_bytes=77 * MB, undo_window_seconds=61)
@@ -398,6 +401,7 @@ def test_a_compaction_that_no_policy_can_ask_for_makes_no_job(services, store, c
     assert store.jobs() == []
 
 
+@pytest.mark.promise(40)
 def test_a_plan_that_was_applied_can_be_run_again_from_its_job(services, store, plan):
     made = plan()
     done = services.apply(made)

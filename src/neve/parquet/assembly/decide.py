@@ -38,7 +38,7 @@ def plan_assembly(
     matches: dict[object, _Match] = {}
     parts = []
     for index, source in enumerate(sources):
-        key = (source.footer.schema.raw, tuple(source.mapped_ids.items()))
+        key = (source.footer.schema.raw, tuple(source.mapped_ids.items()), source.provided)
         if key not in matches:
             matches[key] = _match(source, wanted)
         for group in source.groups:
@@ -69,7 +69,7 @@ def _match(source: AssemblySource, wanted: WantedSchema) -> _Match:
         there = found.pop(column.field_id or 0, None)
         if there is not None and there.value.physical == Physical.INT96:
             raise ParquetUnsupported(f"{source.path} keeps {there.name} in INT96.")
-        same = there is not None and _same(there, column)
+        same = there is not None and _same(there, column) and column.field_id not in source.provided
         leaves.append(there.index if there is not None and same else None)
     known = {column.field_id for column in wanted.columns}
     left_out = [column.index for column in columns if column.field_id not in known]

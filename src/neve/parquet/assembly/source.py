@@ -89,6 +89,8 @@ class AssemblySource:
     changed: frozenset[int] = frozenset()
     #: For files without field ids.
     mapped_ids: MappedIds = field(default_factory=dict)
+    #: Field ids of columns that are never taken from the file, whatever it holds.
+    provided: frozenset[int] = frozenset()
     #: Whether bounds of byte strings mean what the format says; and those of numbers.
     orders_bytes: bool = False
     orders_numbers: bool = False

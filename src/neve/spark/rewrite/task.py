@@ -7,14 +7,15 @@ from dataclasses import replace
 from importlib import import_module
 from typing import cast
 
-from neve.model.errors import ParquetCorrupt, ParquetUnsupported
+from neve.model.errors import ParquetCorrupt, ParquetUnsupported, RowsError
 from neve.model.policy import Engine
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult, WrittenFile
 from neve.spark.rewrite.inputs import TaskInputs
 from neve.storage.access import Storage
 
 #: Writes the files of a task under these names, one after the other. Refuses by raising
-#: ParquetUnsupported or ParquetCorrupt, and leaves nothing of the file that it was writing.
+#: ParquetUnsupported, ParquetCorrupt or a RowsError, and leaves nothing of the file that it was
+#: writing.
 WriteFiles = Callable[[TaskInputs, Sequence[str]], Iterator[WrittenFile]]
 
 
@@ -36,7 +37,7 @@ def run_task(
         try:
             for file in writer_of(engine)(inputs, task.names(attempt, engine)):
                 written.append(replace(file, notes=(*refusals, *file.notes)))
-        except (ParquetUnsupported, ParquetCorrupt) as error:
+        except (ParquetUnsupported, ParquetCorrupt, RowsError) as error:
             leftovers += [file.path for file in written]
             refusals.append(error.message)
         else:

@@ -1,0 +1,160 @@
+"""The engine `rewrite` beside Iceberg's own procedure, case by case: same data, same session.
+
+    python benchmarks/native.py [case …] [--scale 0.1] [--profile] [--json]
+
+Both are warmed by one small compaction. CPU-seconds are those of the whole process tree, and the
+proof by fingerprints is part of ours. `--scale` takes that share of the files of every case,
+`--profile` runs the task of our engine once more in this process and tells where its time goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from compaction import TARGET_BYTES, Bench
+from neve.model.policy import CompactionPolicy
+from neve.spark.rewrite.task import run_task
+from neve.storage.access import storage_of
+from report import add_options, tell
+
+#: How each table is made, and the statements that make it what the case is about.
+CASES: dict[str, dict[str, Any]] = {
+    "tiny": {"files": 2_000, "megabytes": 0.1, "partitions": 20},
+    "small-spark": {"files": 1_000, "megabytes": 1.0},
+    "small-pyarrow": {"files": 1_000, "megabytes": 1.0, "by_spark": False},
+    "small-low-entropy": {"files": 1_000, "megabytes": 1.0, "entropy_bits": 12},
+    "encoded": {"files": 200, "megabytes": 5.0, "by_spark": False, "keep_mb": 64},
+    "evolved": {
+        "files": 200,
+        "megabytes": 5.0,
+        "then": (
+            "ALTER TABLE {table} ADD COLUMN extra STRING",
+            "ALTER TABLE {table} DROP COLUMN c4",
+            "ALTER TABLE {table} RENAME COLUMN c5 TO moment",
+        ),
+    },
+    "lineage": {
+        "files": 200,
+        "megabytes": 5.0,
+        "then": (
+            "ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')",
+            "INSERT INTO {table} SELECT * FROM {table} LIMIT 1",
+        ),
+    },
+    "sparse-deletes": {
+        "files": 200,
+        "megabytes": 5.0,
+        "distinct": 50,
+        "then": (
+            "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+            "DELETE FROM {table} WHERE c2 IN (SELECT min(c2) FROM {table})",
+        ),
+    },
+    "deletes-in-a-third": {
+        "files": 200,
+        "megabytes": 5.0,
+        "distinct": 3,
+        "then": (
+            "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+            "DELETE FROM {table} WHERE k = 'p001' AND c6 % 10 = 1",
+        ),
+    },
+    "wide": {"files": 50, "megabytes": 6.0, "columns": 300, "by_spark": False},
+}
+
+
+def run_case(bench: Bench, case: str, scale: float) -> dict[str, Any]:
+    options = dict(CASES[case])
+    then, keep_mb = options.pop("then", ()), options.pop("keep_mb", 4)
+    least = 2 * options.get("partitions", options.get("distinct", 4))
+    options["files"] = max(least, int(options["files"] * scale))
+    name = case.replace("-", "_")
+    size_bytes = bench.lake.make_twins(name, **options)
+    for twin in ("neve", "iceberg"):
+        for statement in then:
+            bench.session.sql(statement.format(table=f"lake.bench.{name}_{twin}"))
+    ours = bench.neve(name, CompactionPolicy(TARGET_BYTES, min_row_group_bytes=keep_mb * 2**20))
+    theirs = bench.iceberg(name)
+    table = f"lake.bench.{name}"
+    sums = [
+        bench.session.sql(f"SELECT count(*), sum(hash(*)) FROM {table}_{twin}").collect()
+        for twin in ("neve", "iceberg")
+    ]
+    if sums[0] != sums[1]:
+        raise SystemExit(f"{case}: the twins have other rows: {sums}")
+    return {
+        "case": case,
+        "files": options["files"],
+        "megabytes": round(size_bytes / 2**20, 1),
+        "neve": ours,
+        "iceberg": theirs,
+        "cpu_ratio": theirs["cpu_s"] / ours["cpu_s"],
+        "wall_ratio": theirs["wall_s"] / ours["wall_s"],
+        "read": {twin: bench.read(f"{name}_{twin}") for twin in ("neve", "iceberg")},
+    }
+
+
+def profile_tasks(bench: Bench) -> None:
+    """Run what Spark hands to its workers once more, here, under the profiler."""
+    engine = bench.app.spark
+    run_tasks = engine.run_tasks
+
+    def profiled(table: Any, tasks: Any, wanted: Any, reporter: Any) -> Any:
+        profiler = cProfile.Profile()
+        profiler.enable()
+        for task in tasks:
+            run_task(task, wanted, storage_of({}), 7)
+        profiler.disable()
+        pstats.Stats(profiler).sort_stats("cumulative").print_stats(45)
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+        return run_tasks(table, tasks, wanted, reporter)
+
+    engine.run_tasks = profiled  # type: ignore[method-assign]
+
+
+def line(result: dict[str, Any]) -> str:
+    ours, theirs, read = result["neve"], result["iceberg"], result["read"]
+    return (
+        f"{result['case']:20} {result['files']:5} files {result['megabytes']:7} MB  "
+        f"CPU {ours['cpu_s']:6.1f} / {theirs['cpu_s']:6.1f} s = {result['cpu_ratio']:4.1f} x  "
+        f"wall {ours['wall_s']:5.1f} / {theirs['wall_s']:5.1f} s = {result['wall_ratio']:4.1f} x  "
+        f"task {ours['task_python_mb']:4.0f} MB  "
+        f"scan {read['neve']['scan_s']:.2f} / {read['iceberg']['scan_s']:.2f} s  "
+        f"lookup {read['neve']['lookup_s']:.2f} / {read['iceberg']['lookup_s']:.2f} s  "
+        f"{ours['engines']}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], default=[])
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--profile", action="store_true")
+    add_options(parser)
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="neve-native-"))
+    try:
+        bench = Bench(folder)
+        bench.warm()
+        bench.lake.make_twins("warm_rows", files=10, megabytes=0.2)
+        bench.neve("warm_rows", CompactionPolicy(TARGET_BYTES))
+        if arguments.profile:
+            profile_tasks(bench)
+        results = []
+        for case in arguments.cases or CASES:
+            results.append(run_case(bench, case, arguments.scale))
+            if not arguments.json:
+                print(line(results[-1]), flush=True)
+        tell(arguments, results, "")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the engine `rewrite` does with rows: read, evolve, leave out deleted ones, prove."""

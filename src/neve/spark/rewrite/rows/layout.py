@@ -1,0 +1,88 @@
+"""The table's wishes, understood: schema, name mapping, how files are written, their statistics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from neve.model.errors import RowsUnsupported
+from neve.model.rewrite import TableLayout
+from neve.parquet.assembly.encode import EncodeOptions
+from neve.parquet.assembly.wanted import WantedSchema, wanted_schema
+from neve.rows.arrow import arrow_schema
+from neve.rows.encode import WriterOptions, writer_options
+from neve.rows.metric_modes import MetricsMode, metric_modes
+from neve.rows.names import NameMapping, parse_name_mapping
+from neve.rows.schema import ROW_ID, UNKNOWN, Schema, parse_schema
+
+FIRST_FORMAT_WITH_LINEAGE: Final = 3
+NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
+CODEC_PROPERTY: Final = "write.parquet.compression-codec"
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """What rows of the table look like, and how they are written."""
+
+    #: The table's schema, and the same with row ids where files must hold them.
+    schema: Schema
+    stored: Schema
+    wanted: WantedSchema
+    mapping: NameMapping | None
+    options: WriterOptions
+    #: The one codec that the table asks for, if it asks for one.
+    only_codec: str | None
+    modes: Mapping[int, MetricsMode]
+    #: For the footer, in which tools look for it.
+    schema_json: str
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether files hold row ids."""
+        return self.stored is not self.schema
+
+    @property
+    def encoding(self) -> EncodeOptions:
+        """How chunks are encoded. Row ids mostly follow each other, and differences are small."""
+        options = self.options
+        return EncodeOptions(
+            options.compression,
+            options.compression_level,
+            options.page_bytes,
+            options.page_rows,
+            options.dictionary_bytes,
+            {ROW_ID: "DELTA_BINARY_PACKED"} if self.has_lineage else {},
+        )
+
+
+def row_layout(layout: TableLayout) -> RowLayout:
+    """Understand the table's wishes; what is not honoured is refused."""
+    schema = parse_schema(layout.schema)
+    if any(field.type.name == UNKNOWN for _, field in schema.walk()):
+        raise RowsUnsupported("Columns of type unknown are left to Iceberg.")
+    stored = _with_lineage(schema) if layout.format_version >= FIRST_FORMAT_WITH_LINEAGE else schema
+    options = writer_options(layout.properties)
+    if options.data_page_version != "1.0":
+        raise RowsUnsupported("Data pages of version 2 are left to Iceberg.")
+    mapping = layout.properties.get(NAME_MAPPING_PROPERTY)
+    sort_order: dict[str, Any] = json.loads(layout.sort_order)
+    return RowLayout(
+        schema,
+        stored,
+        wanted_schema(arrow_schema(stored)),
+        parse_name_mapping(mapping) if mapping else None,
+        options,
+        options.compression if CODEC_PROPERTY in layout.properties else None,
+        metric_modes(stored, layout.properties, sort_order),
+        layout.schema,
+    )
+
+
+def _with_lineage(schema: Schema) -> Schema:
+    stored = schema.with_lineage()
+    names = [field.name for field in stored.fields]
+    if len(set(names)) < len(names):
+        raise RowsUnsupported("A column of the table has the name of a row's id.")
+    return stored

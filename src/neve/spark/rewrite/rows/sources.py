@@ -1,0 +1,98 @@
+"""The inputs of a task with their footers, their deleted rows, and what is copied of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from neve.model.errors import ParquetCorrupt, ParquetError, RowsUnsupported
+from neve.model.rewrite import TaskInput
+from neve.parquet.assembly.columns import MappedIds
+from neve.parquet.assembly.source import AssemblySource, SourceGroup, load_assembly_source
+from neve.rows.roaring import Positions
+from neve.spark.rewrite.inputs import TaskInputs
+from neve.spark.rewrite.rows.deleted import Deletes
+from neve.spark.rewrite.rows.layout import RowLayout, row_layout
+from neve.spark.rewrite.rows.source import LINEAGE, FileRows, OpenedSource, mapped_ids
+from neve.storage.access import local_path
+from neve.storage.readers import LocalReader
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Everything that is known of the inputs before a file is written, one entry for each."""
+
+    layout: RowLayout
+    inputs: Sequence[TaskInput]
+    deleted: Sequence[Positions]
+    assembly: Sequence[AssemblySource]
+
+    def rows(self, number: int) -> FileRows:
+        """How the rows of an input are read."""
+        return FileRows(self.layout, self.inputs[number])
+
+    def open(self, number: int) -> OpenedSource:
+        """An input as pyarrow reads it."""
+        return OpenedSource(self.rows(number), _opened(self.inputs[number].path))
+
+    def open_written(self, path: str) -> OpenedSource:
+        """A new file: it holds all columns, row ids too, and no delete applies to it."""
+        rows = FileRows(self.layout, TaskInput(path, 0), is_new=True)
+        return OpenedSource(rows, _opened(path))
+
+    def live_rows(self, number: int) -> int:
+        """Rows that are left of an input."""
+        return self.inputs[number].record_count - len(self.deleted[number])
+
+    def live_bytes(self, number: int) -> int:
+        """About the bytes that are left of an input."""
+        one = self.inputs[number]
+        return max(1, one.size_bytes * self.live_rows(number) // max(1, one.record_count))
+
+
+def load_sources(inputs: TaskInputs) -> Sources:
+    """Read footers and deletes; refuses by raising where rows are not rewritten natively."""
+    asked = inputs.wanted.layout
+    if asked is None:
+        raise RowsUnsupported("Nobody told what rows of the table look like.")
+    layout, task = row_layout(asked), inputs.task
+    deletes = Deletes(layout, task.deletes, _opened, _read_range)
+    deleted = deletes.positions(task.inputs)
+    assembly = [_load(layout, one, gone) for one, gone in zip(task.inputs, deleted, strict=True)]
+    return Sources(layout, task.inputs, deleted, assembly)
+
+
+def _opened(location: str) -> str:
+    return local_path(location)
+
+
+def _read_range(location: str, offset: int, length: int) -> bytes:
+    with LocalReader(local_path(location)) as reader:
+        return reader.read_at(offset, length)
+
+
+def _load(layout: RowLayout, one: TaskInput, deleted: Positions) -> AssemblySource:
+    with LocalReader(local_path(one.path)) as reader:
+        if reader.size_bytes != one.size_bytes:
+            raise ParquetError(
+                f"{one.path} has {reader.size_bytes} bytes, and its manifest says {one.size_bytes}."
+            )
+        source = load_assembly_source(reader)
+    if source.footer.rows != one.record_count:
+        raise ParquetCorrupt(
+            f"{one.path} has {source.footer.rows} rows, and its manifest says {one.record_count}."
+        )
+    changed = frozenset(g.ordinal for g in source.groups if _touches(g, deleted))
+    ids: MappedIds = {}
+    if source.footer.schema.without_field_id:
+        ids = mapped_ids(pq.read_schema(local_path(one.path)), layout)
+    # Nulls among stored row ids mean that they are inherited, which a copy would change.
+    return replace(source, changed=changed, mapped_ids=ids, provided=frozenset(LINEAGE))
+
+
+def _touches(group: SourceGroup, deleted: Positions) -> bool:
+    start, end = np.searchsorted(deleted, [group.first_row, group.first_row + group.rows])
+    return bool(end > start)

@@ -1,0 +1,337 @@
+"""The engine `rewrite` in a task: what it writes, how it proves it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from neve.model.facts import DeleteKind
+from neve.model.policy import Engine
+from neve.model.rewrite import (
+    DeleteDetails,
+    RewriteTask,
+    SpliceRequirements,
+    TableLayout,
+    TaskInput,
+    TaskResult,
+)
+from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
+from neve.rows.roaring import read_bitmap
+from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from neve.rows.vectors import write_puffin
+from neve.spark.rewrite.task import run_task
+from neve.spark.rewrite.tasks import rewrite
+from neve.storage.access import storage_of
+
+ROWS = 100
+COLUMNS = [
+    {"id": 1, "name": "id", "required": False, "type": "long"},
+    {"id": 2, "name": "text", "required": False, "type": "string"},
+]
+
+
+def field(id_, name, of):
+    return pa.field(name, of, metadata={"PARQUET:field_id": str(id_)})
+
+
+FILE = pa.schema([field(1, "id", pa.int64()), field(2, "text", pa.string())])
+
+
+class Place:
+    """A folder with three files of a hundred rows, in four row groups each, and their deletes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.inputs = []
+        for number in range(3):
+            ids = list(range(number * ROWS, (number + 1) * ROWS))
+            table = pa.table([ids, [f"t{n}" for n in ids]], schema=FILE)
+            path = self.write(f"{number}.parquet", table, row_group_size=25)
+            size = path.stat().st_size
+            self.inputs.append(TaskInput(f"file://{path}", size, ROWS, 5, 1000 + number * ROWS))
+        self.deletes: list[DeleteDetails] = []
+        self.version, self.columns, self.properties, self.keep = 2, COLUMNS, {}, 1
+
+    def write(self, name, table, **options):
+        pq.write_table(table, self.folder / name, use_dictionary=False, **options)
+        return self.folder / name
+
+    def delete_positions(self, number, *positions, sequence_number=5):
+        path = self.inputs[number].path
+        schema = pa.schema(
+            [
+                field(DELETE_FILE_PATH, "file_path", pa.string()),
+                field(DELETE_FILE_POS, "pos", pa.int64()),
+            ]
+        )
+        table = pa.table([[path] * len(positions), list(positions)], schema=schema)
+        self._add(DeleteKind.POSITION, table, len(positions), sequence_number)
+
+    def delete_equal(self, *ids, sequence_number=6, equality_ids=(1,), of="parquet"):
+        table = pa.table([list(ids)], schema=pa.schema([FILE.field(0)]))
+        self._add(DeleteKind.EQUALITY, table, len(ids), sequence_number, equality_ids, of)
+
+    def _add(self, kind, table, count, sequence_number, equality_ids=(), of="parquet"):
+        path = self.write(f"d{len(self.deletes)}.parquet", table)
+        size = path.stat().st_size
+        self.deletes.append(
+            DeleteDetails(
+                f"file://{path}", kind, of, size, count, sequence_number, None, equality_ids
+            )
+        )
+
+    def delete_by_vector(self, number, *positions):
+        path = self.inputs[number].path
+        data, written = write_puffin({path: np.array(positions, dtype=np.int64)}, "test")
+        (self.folder / "v.puffin").write_bytes(data)
+        self.deletes.append(
+            DeleteDetails(
+                f"file://{self.folder}/v.puffin",
+                DeleteKind.DELETION_VECTOR,
+                "puffin",
+                len(data),
+                len(positions),
+                7,
+                path,
+                content_offset=written[0].offset,
+                content_size_bytes=written[0].length,
+            )
+        )
+
+    def run(self, outputs=1) -> TaskResult:
+        names = tuple((f"file://{self.folder}/new/{n}.parquet",) for n in range(outputs))
+        task = RewriteTask(0, tuple(self.inputs), tuple(self.deletes), names, (Engine.REWRITE,))
+        schema = json.dumps({"type": "struct", "schema-id": 0, "fields": self.columns})
+        order = json.dumps({"order-id": 0, "fields": []})
+        layout = TableLayout(self.version, schema, order, self.properties)
+        wanted = SpliceRequirements((), None, False, self.keep, layout)
+        return run_task(task, wanted, storage_of({}), 0)
+
+    def new_files(self):
+        return sorted(self.folder.glob("new/*"))
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def read(file):
+    return pq.read_table(file.path.removeprefix("file://"))
+
+
+def live(result):
+    return sorted(n for file in result.files for n in read(file).column("id").to_pylist())
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("keep", [1, 2**20], ids=["copied", "joined"])
+def test_all_rows_are_there_and_accounted_for(place, outputs, keep):
+    place.keep = keep
+    result = place.run(outputs)
+
+    assert result.refused is None
+    assert live(result) == list(range(3 * ROWS))
+    assert len(result.files) == outputs
+    for file in result.files:
+        assert file.proof.problem is None
+        assert [one.path for one in file.ranges] == [place.inputs[n].path for n in file.inputs]
+        assert all((one.first_row, one.rows, one.removed) == (0, ROWS, b"") for one in file.ranges)
+        # What was kept as it is has the statistics of its sources.
+        assert file.unmeasured == ({1, 2} if keep == 1 else set())
+        counts = None if keep == 1 else {1: file.rows_out, 2: file.rows_out}
+        assert file.metrics.value_counts == counts
+        assert b"iceberg.schema" in pq.read_metadata(file.path.removeprefix("file://")).metadata
+
+
+def test_deletes_of_all_kinds_take_their_rows_and_no_others(place):
+    place.delete_positions(0, 3, 99)
+    place.delete_positions(1, 7, sequence_number=4)
+    place.delete_by_vector(1, 0, 1, 2)
+    place.delete_equal(250, 251, 42, 9999)
+    place.delete_equal(260, sequence_number=5)
+
+    result = place.run()
+
+    gone = {3, 99, 100, 101, 102, 250, 251, 42}
+    (file,) = result.files
+    assert live(result) == sorted(set(range(3 * ROWS)) - gone)
+    assert (file.rows_in, file.rows_deleted, file.rows_out) == (300, 8, 292)
+    removed = {
+        number * ROWS + position
+        for number, one in enumerate(place.inputs)
+        for told in file.ranges
+        if told.path == one.path and told.removed
+        for position in read_bitmap(told.removed).tolist()
+    }
+    assert removed == gone
+    assert file.proof.problem is None
+
+
+def test_row_groups_that_no_key_can_be_in_are_copied(place):
+    place.delete_equal(30, 31)
+    (file,) = place.run().files
+
+    groups = pq.read_metadata(file.path.removeprefix("file://"))
+    assert [groups.row_group(n).num_rows for n in range(12)] == [25, 23, *[25] * 10]
+    assert file.bytes_by_kind["copied"] > 10 * file.bytes_by_kind["encoded"]
+
+
+def test_keys_with_nulls_take_rows_with_nulls(place):
+    place.write("0.parquet", pa.table([[1, None, 3], ["a", "b", "c"]], schema=FILE))
+    size = (place.folder / "0.parquet").stat().st_size
+    place.inputs = [replace(place.inputs[0], size_bytes=size, record_count=3)]
+    place.delete_equal(None, 3)
+
+    assert live(place.run()) == [1]
+
+
+def test_rows_of_format_3_keep_their_ids(place):
+    place.version = 3
+    place.delete_by_vector(1, 0)
+    place.inputs[2] = replace(place.inputs[2], first_row_id=None)
+
+    (file,) = place.run().files
+
+    table = read(file)
+    ids = {field.metadata[b"PARQUET:field_id"]: field.name for field in table.schema}
+    rows = table.column(ids[str(ROW_ID).encode()]).to_pylist()
+    updates = table.column(ids[str(LAST_UPDATED_SEQUENCE_NUMBER).encode()]).to_pylist()
+    assert rows == [*range(1000, 1100), *range(1101, 1200), *[None] * ROWS]
+    assert updates == [5] * 199 + [None] * ROWS
+    assert file.proof.problem is None
+
+
+def test_a_value_that_changed_on_the_way_is_found(place, monkeypatch):
+    place.delete_positions(0, 3)
+    real = rewrite.LiveColumns.columns
+
+    def wrong(self, parts, field_ids):
+        table = real(self, parts, field_ids)
+        ids = pa.array([n + 1 for n in table.column("id").to_pylist()], pa.int64())
+        return table.set_column(table.schema.get_field_index("id"), table.schema.field("id"), ids)
+
+    monkeypatch.setattr(rewrite.LiveColumns, "columns", wrong)
+    (file,) = place.run().files
+
+    assert file.rows_out == file.rows_in - file.rows_deleted
+    assert "has rows" in file.proof.problem
+
+
+def test_a_byte_of_a_kept_page_that_changed_on_the_way_is_found(place, monkeypatch):
+    real = rewrite.assemble_local
+
+    def wrong(plan, path, **options):
+        result = real(plan, path, **options)
+        data = bytearray(path.read_bytes())
+        data[result.split_offsets[3] - 1] ^= 1
+        path.write_bytes(data)
+        return result
+
+    monkeypatch.setattr(rewrite, "assemble_local", wrong)
+    (file,) = place.run().files
+
+    assert "were found equal" in file.proof.problem
+
+
+def test_rows_that_changed_places_are_found(place, monkeypatch):
+    place.version = 3
+    real = rewrite.LiveColumns.columns
+
+    def wrong(self, parts, field_ids):
+        table = real(self, parts, field_ids)
+        return table.take(list(reversed(range(table.num_rows))))
+
+    monkeypatch.setattr(rewrite.LiveColumns, "columns", wrong)
+    (file,) = place.run().files
+
+    assert file.bytes_by_kind["copied"]
+    assert "has rows" in file.proof.problem
+
+
+def test_a_file_that_cannot_be_read_back_is_not_left_behind(place, monkeypatch):
+    def fail(*_arguments):
+        raise rewrite.ParquetUnsupported("It cannot be read.")
+
+    monkeypatch.setattr(rewrite, "_check", fail)
+    result = place.run()
+
+    assert result.refused == "It cannot be read."
+    assert not place.new_files()
+
+
+def _lose_a_row(place):
+    place.inputs[0] = replace(place.inputs[0], record_count=99)
+
+
+def _take_all(place):
+    place.delete_equal(*range(300))
+
+
+def _nest(place):
+    inner = {"type": "struct", "fields": [{**COLUMNS[0], "id": 8}]}
+    place.columns = [*COLUMNS, {"id": 7, "name": "s", "required": False, "type": inner}]
+    place.delete_equal(1, equality_ids=(8,))
+
+
+def _whose(place):
+    place.delete_by_vector(0, 1)
+    place.deletes[0] = replace(place.deletes[0], referenced_path=None)
+
+
+REFUSED = {
+    "a vector of no file": (_whose, "does not say whose it is"),
+    "a manifest that counts other rows": (_lose_a_row, "its manifest says 99"),
+    "no rows left": (_take_all, "Every row of the group is deleted"),
+    "keys inside of structs": (_nest, "which is nested"),
+    "deletes in Avro": (lambda p: p.delete_equal(1, of="avro"), "avro files are not read"),
+    "a key that is gone": (lambda p: p.delete_equal(1, equality_ids=(9,)), "not all of the fields"),
+    "no key": (lambda p: p.delete_equal(1, equality_ids=()), "which columns it compares"),
+    "a position beyond the end": (lambda p: p.delete_positions(0, ROWS), "takes row 100"),
+    "pages of version 2": (
+        lambda p: p.properties.update({"write.parquet.page-version": "v2"}),
+        "version 2",
+    ),
+    "a type of its own": (
+        lambda p: setattr(p, "columns", [{**COLUMNS[0], "type": "variant"}]),
+        "type variant",
+    ),
+    "a name of ours": (
+        lambda p: (
+            setattr(p, "columns", [{**COLUMNS[0], "name": "_row_id"}]),
+            setattr(p, "version", 3),
+        ),
+        "name of a row's id",
+    ),
+    "a required column that is missing": (
+        lambda p: setattr(
+            p, "columns", [*COLUMNS, {**COLUMNS[0], "id": 3, "name": "x", "required": True}]
+        ),
+        "lacks the required column",
+    ),
+    "a partition of another value": (
+        lambda p: (
+            setattr(p, "keep", 2**20),
+            p.inputs.__setitem__(0, replace(p.inputs[0], constants=((2, "monday"),))),
+        ),
+        "not its partition's value",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_left_to_iceberg_is_refused_and_leaves_nothing(place, case):
+    change, reason = REFUSED[case]
+    change(place)
+
+    result = place.run()
+
+    assert reason in (result.refused or "")
+    assert not result.files
+    assert not place.new_files()
