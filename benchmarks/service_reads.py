@@ -47,21 +47,21 @@ def fill(path: Path, jobs: int, tables: int) -> None:
     """A state in which much was done, and much waits."""
     store, began = SqliteStore(path), datetime(2026, 1, 1, tzinfo=UTC)
     refs = [TableRef("lake", ("bench",), f"t{number}") for number in range(tables)]
-    store.record(
-        [
-            Outcome(
-                f"ended-{number}",
-                refs[number % tables],
-                "rewrite_data_files",
-                Status.SUCCEEDED,
-                "50 files became 1.",
-                began,
-                began + timedelta(seconds=number % 900),
-                stats=CompactionStats(files_before=50, files_after=1, files_compacted=50),
-            )
-            for number in range(jobs)
-        ]
-    )
+    for number in range(jobs):
+        request = JobRequest(refs[number % tables], "rewrite_data_files")
+        lease = store.begin(f"ended-{number}", request, 60)
+        outcome = Outcome(
+            lease.job_id,
+            lease.table,
+            request.operation,
+            Status.SUCCEEDED,
+            "50 files became 1.",
+            began,
+            began + timedelta(seconds=number % 900),
+            stats=CompactionStats(files_before=50, files_after=1, files_compacted=50),
+        )
+        store.finish(lease, outcome)
+        store.release(lease)
     store.submit_all(
         {
             f"waiting-{number}": JobRequest(refs[number % tables], "rewrite_data_files")

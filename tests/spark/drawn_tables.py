@@ -40,7 +40,7 @@ from tests.random_files import (
 from tests.random_questions import Question, draw_question
 
 from neve.model.rewrite import ColumnMetrics, FileDetails
-from neve.spark.rewrite.commit import _java_files
+from neve.spark.rewrite.commit import java_files
 from neve.spark.tables import iceberg, spark_name
 
 QUESTIONS = 6
@@ -153,7 +153,7 @@ class DrawnTable:
         ]
         java = self.lake.java(self.table)
         append_files = java.newAppend()
-        for found in _java_files(self.lake.session, java, added) if added else ():
+        for found in java_files(self.lake.session, java, added) if added else ():
             append_files = append_files.appendFile(found)
         append_files.commit()
 

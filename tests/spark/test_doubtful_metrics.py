@@ -9,7 +9,7 @@ from tests.doubtful_files import COLUMNS, QUESTIONS, in_files, write
 
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
-from neve.spark.rewrite.commit import _java_files
+from neve.spark.rewrite.commit import java_files
 
 pytestmark = pytest.mark.promise(1)
 
@@ -24,7 +24,7 @@ def doubtful(lake):
     folder = Path(loaded.location().removeprefix("file://").removeprefix("file:")) / "data"
     files = write(folder, scheme="file:")
     append = loaded.newAppend()
-    for file in _java_files(lake.session, loaded, files):
+    for file in java_files(lake.session, loaded, files):
         append = append.appendFile(file)
     append.commit()
     return table, files

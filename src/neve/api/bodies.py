@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -103,13 +103,13 @@ def queued_job(job: Job) -> QueuedJob:
     )
 
 
-def listed_job(job: Job) -> ListedJob:
-    return ListedJob(**_fields(job))
+def listed_job(job: Job, now: datetime) -> ListedJob:
+    return ListedJob(**_fields(job, now))
 
 
-def job_body(job: Job) -> JobBody:
+def job_body(job: Job, now: datetime) -> JobBody:
     outcome = json.loads(job.outcome) if job.outcome else None
-    return JobBody(**_fields(job), outcome=outcome)
+    return JobBody(**_fields(job, now), outcome=outcome)
 
 
 def progress_body(progress: JobProgress | None) -> Progress:
@@ -118,7 +118,7 @@ def progress_body(progress: JobProgress | None) -> Progress:
     return Progress(**{name: getattr(progress, name) for name in Progress.model_fields})
 
 
-def _fields(job: Job) -> dict[str, Any]:
+def _fields(job: Job, now: datetime) -> dict[str, Any]:
     return {
         "job_id": job.job_id,
         "status": status_of(job.state),
@@ -130,7 +130,7 @@ def _fields(job: Job) -> dict[str, Any]:
         "started_at": job.started_at,
         "updated_at": job.updated_at,
         "estimated_duration_seconds": _whole(job.estimated_seconds),
-        "estimated_completion": _completion(job),
+        "estimated_completion": _completion(job, now),
         "reason": job.reason,
         "requested_by": job.requested_by,
         "trigger": job.trigger,
@@ -147,13 +147,13 @@ def _whole(seconds: float | None) -> int | None:
     return None if seconds is None else max(1, round(seconds))
 
 
-def _completion(job: Job) -> Any:
+def _completion(job: Job, now: datetime) -> datetime | None:
     """When a running job should be done: by what it has read, or by its estimate."""
     if status_of(job.state) != "running" or job.started_at is None:
         return None
     read = job.progress.bytes_read if job.progress else 0
     total = job.progress.bytes_total if job.progress else 0
-    taken = (job.updated_at - job.started_at).total_seconds()
+    taken = (now - job.started_at).total_seconds()
     if 0 < read <= total and taken > 0:
         return job.started_at + timedelta(seconds=taken * total / read)
     if job.estimated_seconds is None:

@@ -13,6 +13,7 @@ from neve.model.table import TableRef
 from neve.neve import Neve
 
 API = "/api/v1"
+EXPECTED_HEAD = "expected_head"
 
 
 def job_path(job_id: str) -> str:
@@ -51,7 +52,9 @@ def queue(
         idempotency_key=stored,
     )
     asked = (table, str(operation), json.loads(json.dumps(wanted)))
-    if stored and (job.table, job.operation, dict(job.arguments)) != asked:
+    # The service adds what it saw when the job was asked for.
+    said_then = {key: value for key, value in job.arguments.items() if key != EXPECTED_HEAD}
+    if stored and (job.table, job.operation, said_then) != asked:
         raise Refusal(
             422,
             "idempotency-key-reused",

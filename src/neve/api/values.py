@@ -108,6 +108,12 @@ class _DocumentSchema(GenerateJsonSchema):
             return {"type": "string"}
         return super().dataclass_schema(schema)
 
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        made = super().tuple_schema(schema)
+        # Tools differ about items that are each of a type of their own.
+        made.pop("prefixItems", None)
+        return made
+
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
         texts = {
             "type": "object",

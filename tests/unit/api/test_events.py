@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from starlette.testclient import TestClient
 
+from neve.api.app import create_app
+from neve.api.settings import ApiSettings
 from neve.model.job import JobState, Progress
 
 EVENTS = "/api/v1/jobs/j1/events"
@@ -54,11 +57,13 @@ def test_a_number_that_is_none_is_refused(api, ended, number):
     assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_streams_are_counted_and_bounded(api, ended, monkeypatch):
-    told(api)
-    assert api.app.state.streams == 0
+def test_streams_are_counted_and_bounded(neve, ended):
+    with TestClient(create_app(neve, settings=ApiSettings(max_streams=1))) as api:
+        told(api)
+        assert api.app.state.streams == 0
 
-    monkeypatch.setitem(api.app.state._state, "streams", api.app.state.settings.max_streams)
-    response = api.get(EVENTS)
+        api.app.state.streams = 1
+        response = api.get(EVENTS)
+
     assert response.status_code == 503
     assert response.headers["retry-after"]

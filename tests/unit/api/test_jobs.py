@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from neve.api.bodies import job_body
 from neve.model.job import JobState, Progress
 from neve.model.outcome import Status
 
@@ -96,6 +99,15 @@ def test_a_running_job_has_the_documented_fields(api, queued, store):
     }
     assert body["started_at"].endswith("Z")
     assert body["estimated_completion"] > body["started_at"]
+
+
+def test_a_job_that_has_read_half_is_done_after_as_long_again(queued, store):
+    queued()
+    store.claim_next(60)
+    store.append_event("j1", JobState.REWRITING, "", Progress(bytes_read=50, bytes_total=100))
+    job = store.job("j1")
+    body = job_body(job, job.started_at + timedelta(seconds=30))
+    assert body.estimated_completion == job.started_at + timedelta(seconds=60)
 
 
 def test_a_job_without_an_estimate_says_so(api, queued, store):

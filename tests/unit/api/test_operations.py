@@ -115,6 +115,18 @@ def test_a_rollback_is_queued(api, store, neve):
     assert job.requested_by == "ann"
 
 
+@pytest.mark.promise(47)
+def test_a_rollback_with_the_same_key_is_the_same_job(api, store, neve):
+    body = {"snapshot_id": neve.outline("analytics.events").snapshots[0].snapshot_id}
+    first, second = (
+        api.post(f"{EVENTS}/rollback", json=body, headers={"Idempotency-Key": "k"})
+        for _ in range(2)
+    )
+    assert first.status_code == second.status_code == 202
+    assert first.json() == second.json()
+    assert len(store.jobs()) == 1
+
+
 def test_maintain_queues_what_the_policy_enables_in_order(api, store, neve):
     body = ask(api, "maintain").json()
     queued = [store.job(job["job_id"]).operation for job in body["jobs"]]

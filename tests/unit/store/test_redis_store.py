@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -242,3 +244,16 @@ def test_a_user_with_the_keys_of_the_prefix_is_enough(server, store):
     own.submit("j1", REQUEST)
     finish(own, own.claim_next(60))
     assert own.job("j1").state is JobState.SUCCEEDED
+
+
+def test_every_script_that_is_called_is_there():
+    folder = Path(str(files("neve.store.redis")))
+    called = {
+        name
+        for path in folder.glob("*.py")
+        for name in re.findall(r'\.(?:read|change|change_all)\(\s*"(\w+)"', path.read_text())
+    }
+    there = {path.stem for path in (folder / "scripts").glob("*.lua")}
+
+    assert len(called) > 30
+    assert called - there == set()

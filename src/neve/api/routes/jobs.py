@@ -53,7 +53,7 @@ def jobs(
 @router.get("/{job_id}")
 def job(job_id: JobId, neve: TheNeve) -> JobBody:
     """One job: where it stands, how far it is, and what came of it."""
-    return job_body(_job(neve, job_id))
+    return job_body(_job(neve, job_id), neve.now())
 
 
 @router.delete("/{job_id}", status_code=202)
@@ -64,7 +64,7 @@ def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
         raise _no_job(job_id)
     if not (found.cancel_requested or found.state is JobState.CANCELLED):
         raise Refusal(409, "job-ended", f"Job {job_id} is over: {found.state}.")
-    return job_body(found)
+    return job_body(found, neve.now())
 
 
 @router.post("/{job_id}/retry", status_code=202)
@@ -80,7 +80,7 @@ def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
         )
     again = neve.requeue(job_id)
     response.headers["Location"] = job_path(again.job_id)
-    return job_body(again)
+    return job_body(again, neve.now())
 
 
 async def _followed(job_id: JobId, request: Request, settings: TheSettings) -> Job:
@@ -140,8 +140,9 @@ async def events(
 def page_of(neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any) -> Jobs:
     before = read_cursor(cursor, int)[0] if cursor else None
     page = neve.job_page(table, limit=limit, before=before, **chosen)
+    now = neve.now()
     return Jobs(
-        jobs=[listed_job(job) for job in page.jobs],
+        jobs=[listed_job(job, now) for job in page.jobs],
         next_cursor=make_cursor(page.before) if page.before is not None else None,
     )
 

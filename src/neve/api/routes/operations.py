@@ -194,7 +194,11 @@ def queue_each(
     ]
 
 
-@router.post("/{table}/expire", status_code=202)
+@router.post(
+    "/{table}/expire",
+    status_code=202,
+    responses={200: {"model": Expiry, "description": "Only looked."}},
+)
 def expire(
     table: TablePath,
     body: ExpireRequest,

@@ -250,7 +250,7 @@ class RedisStore(RedisEvents, RedisSchedules):
         start, size = 0, 1000
         while True:
             sent = (str(table), str(start), str(start + size - 1))
-            _, some = self._server.read("leftovers", *sent)
+            _, some = self._server.read("uncommitted_files", *sent)
             found.update((path, job_id) for path, job_id in some)
             if len(some) < size:
                 return found
