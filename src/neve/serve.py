@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -38,6 +38,8 @@ class Role(StrEnum):
 
 
 ALL_ROLES = tuple(Role)
+#: How often it is asked whether the digest of yesterday is due.
+DIGEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +74,19 @@ def run(
     """Serve until a signal comes, or until `stop` is set."""
     settings, stop = settings or ServeSettings(), stop or threading.Event()
     parts = _parts(neve, settings, make_config or api_config, say, stop)
-    started: list[Part] = []
-    with _signals(stop, say):
-        try:
-            for part in parts:
-                part.start()
-                started.append(part)
-            say(f"Serving: {', '.join(settings.roles)}.")
-            stop.wait()
-        finally:
-            for part in reversed(started):
-                part.stop()
+    with _signals(stop, say), ExitStack() as started:
+        for part in parts:
+            part.start()
+            started.callback(part.stop)
+        if {Role.API, Role.WORKER} <= set(settings.roles):
+            # What commands of this machine hand over must be run by somebody.
+            started.enter_context(neve.announce(settings.host, _port(parts)))
+        say(f"Serving: {', '.join(settings.roles)}.")
+        stop.wait()
+
+
+def _port(parts: Sequence[Part]) -> int:
+    return next(part.port for part in parts if isinstance(part, ApiPart))
 
 
 def api_config(neve: Neve, host: str, port: int) -> uvicorn.Config:
@@ -133,7 +137,13 @@ class ApiPart:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, name="neve-api", daemon=True)
         self._thread.start()
-        self._say(f"Listening on http://{host}:{self._socket.getsockname()[1]}")
+        self._say(f"Listening on http://{host}:{self.port}")
+
+    @property
+    def port(self) -> int:
+        """Where it listens; the one that was chosen, where any would do."""
+        port: int = self._socket.getsockname()[1]
+        return port
 
     def stop(self) -> None:
         self._server.should_exit = True
@@ -169,7 +179,7 @@ class WorkerPart:
 
 
 class SchedulerPart:
-    """A scheduler: one thread looks at tables, and one at the clock."""
+    """A scheduler: one thread looks at tables, one at the clock, and one sends digests."""
 
     def __init__(self, neve: Neve, settings: ServeSettings, say: Say) -> None:
         self._neve, self._say, self._tick_seconds = neve, say, settings.tick_seconds
@@ -178,6 +188,7 @@ class SchedulerPart:
         self._threads = [
             threading.Thread(target=self._watch, name="neve-watch", daemon=True),
             threading.Thread(target=self._tick, name="neve-scheduler", daemon=True),
+            threading.Thread(target=self._digest, name="neve-digest", daemon=True),
         ]
 
     def start(self) -> None:
@@ -199,6 +210,10 @@ class SchedulerPart:
     def _tick(self) -> None:
         while not self._stop.wait(self._tick_seconds):
             self._told(lambda: self._turns.tick(self._neve.now()))
+
+    def _digest(self) -> None:
+        while not self._stop.wait(DIGEST_SECONDS):
+            self._told(lambda: self._neve.send_due_digest(self._neve.now()))
 
     def _told(self, do: Callable[[], object]) -> object:
         """A catalog or a store that is away may come back."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -192,6 +193,15 @@ def apply(
     exit_after(printer, [why for _, why in refused], EXIT_ERROR if failed else EXIT_OK)
 
 
+def _asked(server: str, *, dry_run: bool) -> AbstractContextManager[Any]:
+    if dry_run:
+        raise InputError(
+            "--dry-run plans by the configuration that is here, and not by that of a server.",
+            next_step="Add --local to plan here, or ask the server for a plan: POST /api/v1/plans.",
+        )
+    return connect(server)
+
+
 def compact(
     table: TableArgument,
     where: WhereOption = None,
@@ -211,9 +221,9 @@ def compact(
     Where a server of the same configuration runs on this machine, the job is handed to it.
     """
     printer = Output(output)
-    if server is not None and not dry_run and not local:
+    if server is not None and not local:
         options = {"strategy": strategy, "partition_filter": where, "max_cost": max_cost}
-        with errors_explained(printer), connect(server) as client:
+        with errors_explained(printer), _asked(server, dry_run=dry_run) as client:
             options["target_file_size"] = target_size
             job_id = compact_at_server(client, table, engine=engine, sort_by=sort_by, **options)
             outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))

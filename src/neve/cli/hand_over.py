@@ -20,7 +20,7 @@ from neve.neve import Neve
 
 LocalOption = Annotated[
     bool,
-    typer.Option("--local", help="Run it here, also where a server of this configuration runs."),
+    typer.Option("--local", help="Run it here, whatever server there is."),
 ]
 
 

@@ -56,7 +56,8 @@ def maintain(
     """
     printer = Output(output)
     if server is not None:
-        refused = [name for name, is_set in (("--apply", apply), ("--due", due)) if is_set]
+        said = (("--apply", apply), ("--due", due), ("--now", now))
+        refused = [name for name, is_set in said if is_set]
         with errors_explained(printer):
             if refused:
                 raise InputError(

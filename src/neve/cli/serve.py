@@ -27,11 +27,16 @@ def serve(
         list[RoleChoice] | None,
         typer.Option("--role", help="What this process does; may be given several times."),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address that the API listens on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0: any.")] = 8080,
+    host: Annotated[
+        str | None, typer.Option(help="The address that the API listens on (127.0.0.1).")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Its port (8080); 0: any.")
+    ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, max=64, help="Jobs that the worker runs at the same time.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, max=64, help="Jobs that the worker runs at the same time (1)."),
+    ] = None,
     grace: Annotated[
         float, typer.Option(min=0, help="Seconds that running jobs get to end after a signal.")
     ] = 30.0,
@@ -39,13 +44,26 @@ def serve(
 ) -> None:
     """Serve the API, run queued jobs, and submit those of schedules, until SIGTERM or Ctrl-C.
 
-    Running jobs are given time to end, and what takes longer is handed back to the queue.
+    Options that are not given are as the configuration says. Running jobs are given time to end,
+    and what takes longer is handed back to the queue.
     """
     out = Output(Format.TEXT)
-    chosen = set(role or [RoleChoice.ALL])
-    roles = (
-        ALL_ROLES if RoleChoice.ALL in chosen else tuple(Role(r) for r in RoleChoice if r in chosen)
-    )
-    settings = ServeSettings(roles, host, port, concurrency, grace)
     with errors_explained(out), Neve.open(config, log=LOGGING[-1]) as neve:
+        defaults = neve.serve_defaults()
+        settings = ServeSettings(
+            _roles(role, is_scheduling=defaults.is_scheduling),
+            defaults.host if host is None else host,
+            defaults.port if port is None else port,
+            defaults.concurrency if concurrency is None else concurrency,
+            grace,
+        )
         run(neve, settings, say=lambda text: typer.echo(text, err=True))
+
+
+def _roles(chosen: list[RoleChoice] | None, *, is_scheduling: bool) -> tuple[Role, ...]:
+    """Those that were named, or all that the configuration leaves on."""
+    if not chosen:
+        return tuple(r for r in ALL_ROLES if is_scheduling or r is not Role.SCHEDULER)
+    if RoleChoice.ALL in chosen:
+        return ALL_ROLES
+    return tuple(Role(r) for r in RoleChoice if r in chosen)

@@ -52,6 +52,23 @@ def test_options_reach_the_server(served):
     )
 
 
+def test_what_is_not_said_is_as_the_configuration_says(served, tmp_path):
+    (tmp_path / "neve.yaml").write_text(
+        "catalogs: {lake: {type: rest, uri: 'http://127.0.0.1:1'}}\n"
+        "server: {host: 127.0.0.2, port: 9191}\nmaintain: {parallel_tables: 3}\n"
+        "scheduler: {enabled: false}\n",
+        encoding="utf-8",
+    )
+
+    for words in ([], ["--port", "0", "--role", "all"]):
+        CliRunner().invoke(app, ["serve", *words])
+
+    configured, said = served
+    assert (configured.host, configured.port, configured.concurrency) == ("127.0.0.2", 9191, 3)
+    assert (Role.SCHEDULER in configured.roles, Role.SCHEDULER in said.roles) == (False, True)
+    assert (said.host, said.port) == ("127.0.0.2", 0)
+
+
 @pytest.mark.parametrize(
     "words", [["--role", "king"], ["--port", "70000"], ["--concurrency", "0"], ["--grace", "-1"]]
 )

@@ -133,7 +133,9 @@ REFUSED = [
     (("compact", "lake.db.events", "--engine", "spark"), "chooses the engine"),
     (("compact", "lake.db.events", "--where", "nonsense ="), "filter"),
     (("compact", "lake.db.events", "--sort-by", "id"), "sort"),
+    (("compact", "lake.db.events", "--dry-run"), "--dry-run plans by the configuration"),
     (("maintain", "--due"), "--due is not for a server"),
+    (("maintain", "--now"), "--now is not for a server"),
     (("maintain", "nothing.*"), "no such table"),
 ]
 

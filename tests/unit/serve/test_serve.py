@@ -111,6 +111,23 @@ def test_a_scheduler_submits_and_runs_nothing(neve, monkeypatch):
     assert neve.job("j1").state is JobState.QUEUED
 
 
+def test_the_digest_is_asked_for_now_and_then(neve, monkeypatch):
+    asked = []
+    monkeypatch.setattr("neve.serve.DIGEST_SECONDS", 0.01)
+    monkeypatch.setattr(neve, "send_due_digest", asked.append)
+    with Served(neve, Role.SCHEDULER):
+        wait_for(lambda: len(asked) > 1)
+
+
+@pytest.mark.promise(50)
+@pytest.mark.parametrize("roles", [(Role.API, Role.WORKER), (Role.API,)], ids=str)
+def test_commands_find_a_server_that_runs_jobs_while_it_serves(neve, roles):
+    with Served(neve, *roles) as served:
+        found = neve.server()
+        assert (found.url if found else None) == (served.address if len(roles) > 1 else None)
+    assert neve.server() is None
+
+
 def test_a_part_that_cannot_begin_ends_the_others(neve):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = ServeSettings((Role.API, Role.WORKER), port=taken.getsockname()[1])
