@@ -174,3 +174,11 @@ def _text(document) -> str:
     import json
 
     return json.dumps(document)
+
+
+def test_a_table_can_be_named_as_everywhere_else(api, store):
+    for name in ("analytics.events", f"{TABLE['catalog']}.analytics.events"):
+        response = api.post("/api/v1/compact", json={"table": name})
+
+        assert response.status_code == 202
+        assert store.job(response.json()["job_id"]).table.name == "events"

@@ -19,14 +19,17 @@ class CompactRequest(Asking):
     """Which table to compact, and how."""
 
     catalog: Name | None = None
-    namespace: Name
+    namespace: Name | None = None
     table: Name
     strategy: StrategyName | None = None
     options: CompactOptions = CompactOptions()
 
     def table_name(self) -> str:
-        """The name as a whole; a namespace may have several levels, a catalog and a table not."""
-        parts = [self.namespace, quote_part(self.table)]
+        """The name as a whole; without a namespace, `table` is one.
+
+        A namespace may have several levels, a catalog and a table not.
+        """
+        parts = [self.namespace, quote_part(self.table)] if self.namespace else [self.table]
         return ".".join([quote_part(self.catalog), *parts] if self.catalog else parts)
 
 
