@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas lock bench clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas postman lock bench bench-service clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ format: setup ## Put every file into the house style.
 schemas: setup ## Make the JSON Schemas of docs/json from the model.
 	$(BIN)/python -m neve.cli.json_schemas docs/json
 
+postman: setup ## Make the Postman collection from the API's own document.
+	$(BIN)/python tools/postman.py docs/postman
+
 lock: ## Resolve the dependencies anew into the lock files.
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
@@ -85,6 +88,11 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
+
+bench-service: setup ## Benchmarks of queue, worker, scheduler and API.
+	$(BIN)/python benchmarks/job_queue.py --json-file $(RESULTS)/job_queue.json
+	$(BIN)/python benchmarks/service.py --json-file $(RESULTS)/service.json
+	$(BIN)/python benchmarks/service_reads.py --json-file $(RESULTS)/service_reads.json
 
 clean: ## Remove what the targets above made here (not the cache of jars).
 	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
