@@ -305,3 +305,19 @@ def test_large_row_groups_are_copied_beside_encoded_row_ids(lake):
     row_groups = re.compile("'row_groups': [0-9]+")
     found, expected = (row_groups.sub("", measured(lake, t)[0]) for t in (ours, theirs))
     assert found == expected
+
+
+def test_a_file_that_the_table_lists_twice_is_left_alone_with_a_reason(lake, tmp_path):
+    table = lake.create("id BIGINT")
+    loaded = lake.app.catalogs.writable("lake").load_table((*table.namespace, table.name))
+    for number in range(2):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"id": range(10)}), path)
+        loaded.add_files([path.as_uri()])
+    loaded.add_files([path.as_uri()], check_duplicate_files=False)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.NOTHING_TO_DO
+    assert f"lists {path.as_uri()} more than once" in outcome.reason
+    assert sum(lake.rows(table).values()) == 30

@@ -23,6 +23,7 @@ class NothingToDo(StrEnum):
 
     NO_SNAPSHOT = "no_snapshot"
     NO_DATA_FILES = "no_data_files"
+    FILE_LISTED_TWICE = "file_listed_twice"
     FILTER_MATCHES_NOTHING = "filter_matches_nothing"
     ALREADY_GOOD = "already_good"
     TOO_FEW_FILES = "too_few_files"

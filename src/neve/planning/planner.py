@@ -137,6 +137,14 @@ def _reasons_before_looking(facts: TableFacts) -> list[Reason]:
         return [Reason(NothingToDo.NO_SNAPSHOT, f"Table {facts.table} was never written.")]
     if not facts.data_files:
         return [Reason(NothingToDo.NO_DATA_FILES, f"Table {facts.table} has no data files.")]
+    if twice := _listed_twice(facts):
+        return [
+            Reason(
+                NothingToDo.FILE_LISTED_TWICE,
+                f"Table {facts.table} lists {twice} more than once: its rows count that often, and "
+                "a rewrite cannot tell one entry from the other.",
+            )
+        ]
     if not any(file.selected for file in facts.data_files):
         return [
             Reason(
@@ -145,6 +153,16 @@ def _reasons_before_looking(facts: TableFacts) -> list[Reason]:
             )
         ]
     return []
+
+
+def _listed_twice(facts: TableFacts) -> str | None:
+    """The first file that was added again while it was there, as some imports do."""
+    seen: set[str] = set()
+    for file in facts.data_files:
+        if file.path in seen:
+            return file.path
+        seen.add(file.path)
+    return None
 
 
 def _group(

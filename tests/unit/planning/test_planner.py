@@ -74,6 +74,8 @@ def test_the_plan_is_bound_to_its_snapshot_and_table():
     [
         (table_facts(snapshots=[]), NothingToDo.NO_SNAPSHOT),
         (table_facts(), NothingToDo.NO_DATA_FILES),
+        (table_facts([*small(3), small(3)[1]]), NothingToDo.FILE_LISTED_TWICE),
+        (table_facts([*small(3, selected=False), *small(3)]), NothingToDo.FILE_LISTED_TWICE),
         (table_facts(small(3, selected=False)), NothingToDo.FILTER_MATCHES_NOTHING),
         (table_facts(small(3, size_bytes=99 * MB)), NothingToDo.ALREADY_GOOD),
         (table_facts(small(1)), NothingToDo.TOO_FEW_FILES),
