@@ -25,7 +25,7 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
-from neve.model.policy import CompactionPolicy, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
@@ -112,6 +112,8 @@ class Lake:
     session: SparkSession
     app: App
     namespace: str
+    #: Which engine is asked for, where tests are about one.
+    engine: RewriteMode = RewriteMode.AUTO
 
     def ref(self, name: str = "events") -> TableRef:
         return TableRef(CATALOG, (self.namespace,), name)
@@ -207,7 +209,7 @@ class Lake:
         policy: CompactionPolicy | None = None,
     ) -> CompactionPlan:
         maintenance = self.app.maintenance
-        request = PlanRequest(strategy, by)
+        request = PlanRequest(strategy, by, engine=self.engine)
         chosen = policy or maintenance.effective(table).compaction
         return maintenance.plan(table, request, where=where, policy=chosen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -243,6 +244,7 @@ def test_the_session_of_the_user_is_left_as_it_is(lake):
 
 
 def test_live_rows_are_counted_on_their_way_and_not_by_a_second_read(lake, monkeypatch):
+    lake = replace(lake, engine=RewriteMode.SPARK)
     table = lake.create(properties=MERGE_ON_READ)
     lake.fill(table, rows=20)
     delete(lake, table)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
-from neve.model.policy import Strategy
+from neve.model.policy import RewriteMode, Strategy
 from neve.spark.engine import SparkEngine
 from neve.spark.operations import rewrite_data_files
 
@@ -17,6 +18,12 @@ pytestmark = pytest.mark.promise(3)
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
 BEFORE_THE_REWRITE, BEFORE_THE_COMMIT = "before the rewrite", "before the commit"
+
+
+@pytest.fixture
+def lake(lake):
+    """What these tests break lies between Spark's files and their commit."""
+    return replace(lake, engine=RewriteMode.SPARK)
 
 
 @pytest.fixture

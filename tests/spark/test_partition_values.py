@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from neve.model.outcome import Status
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, RewriteMode
 
 pytestmark = pytest.mark.promise(2)
 
 COPY = CompactionPolicy(min_row_group_bytes=1)
-SPARK = CompactionPolicy()
+TINY = CompactionPolicy()
 VALUES = ("'-0.0'", "'0.0'", "'NaN'", "'Infinity'", "'-Infinity'", "null", "'1.5'")
-ENGINES = {"copy": COPY, "spark": SPARK}
+ENGINES = {
+    "copy": (COPY, RewriteMode.AUTO),
+    "rewrite": (TINY, RewriteMode.AUTO),
+    "spark": (TINY, RewriteMode.SPARK),
+}
 
 
 def bits(value):
@@ -55,7 +61,9 @@ def test_every_partition_of_floats_is_compacted_by_itself(lake, engine, of):
     write(lake, table, of, *VALUES, files=3)
     before, read = files_of(lake, table), rows_of(lake, table)
 
-    outcome = lake.compact(table, policy=ENGINES[engine])
+    policy, mode = ENGINES[engine]
+    lake = replace(lake, engine=mode)
+    outcome = lake.compact(table, policy=policy)
 
     assert outcome.status is Status.SUCCEEDED, outcome.reason
     assert (outcome.status, outcome.engines[engine]) == (Status.SUCCEEDED, len(VALUES))
@@ -63,11 +71,11 @@ def test_every_partition_of_floats_is_compacted_by_itself(lake, engine, of):
     assert rows == before[0]
     assert set(files.values()) == {1}
     assert rows_of(lake, table) == read
-    assert lake.plan(table, policy=ENGINES[engine]).is_empty
+    assert lake.plan(table, policy=policy).is_empty
 
 
 @pytest.mark.parametrize(
-    ("engine", "value"), [("copy", "'-0.0'"), *(("spark", value) for value in VALUES[:-1])]
+    ("engine", "value"), [("copy", "'-0.0'"), *itertools.product(("rewrite", "spark"), VALUES[:-1])]
 )
 def test_a_partition_of_floats_is_compacted_without_the_others(lake, engine, value):
     table = lake.create("id BIGINT, d DOUBLE", by="d")
@@ -76,7 +84,9 @@ def test_a_partition_of_floats_is_compacted_without_the_others(lake, engine, val
     write(lake, table, "DOUBLE", value, files=3, start=1000)
     before, read = files_of(lake, table), rows_of(lake, table)
 
-    outcome = lake.compact(table, policy=ENGINES[engine])
+    policy, mode = ENGINES[engine]
+    lake = replace(lake, engine=mode)
+    outcome = lake.compact(table, policy=policy)
 
     assert (outcome.status, outcome.engines[engine]) == (Status.SUCCEEDED, 1)
     assert files_of(lake, table)[0] == before[0]

@@ -9,10 +9,17 @@ import pytest
 
 from neve.model.job import JobState
 from neve.model.outcome import Status
+from neve.model.policy import RewriteMode
 from neve.spark.engine import SparkEngine
 from neve.spark.tables import iceberg
 
 pytestmark = pytest.mark.promise(2)
+
+
+@pytest.fixture
+def lake(lake):
+    """What these tests break lies between Spark's files and their commit."""
+    return replace(lake, engine=RewriteMode.SPARK)
 
 
 class BrokenEngine(SparkEngine):
