@@ -20,10 +20,10 @@ from neve.app import App, build_app
 from neve.model.errors import TableUnreadable
 from neve.model.facts import JOB_ID_PROPERTY
 from neve.model.outcome import Outcome, Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
-from neve.planning.planner import PlanRequest
 from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
@@ -158,7 +158,7 @@ def house(make_house: Callable[[str], House]) -> House:
 
 def compact(house: House, policy: CompactionPolicy) -> Outcome:
     maintenance = house.app.maintenance
-    plan = maintenance.plan(house.table, PlanRequest(), where=None, policy=policy)
+    plan = maintenance.plan(house.table, RewriteDataFilesArguments(), policy=policy)
     return apply_plan(maintenance, plan, log=False)
 
 
