@@ -39,9 +39,10 @@ def loads(monkeypatch):
     return counted
 
 
-COPIED = {"rewrite_data_files.engine": "copy", "rewrite_data_files.min_row_group_size": 1}
+COPIED = {"rewrite_data_files.min_row_group_size": 1}
 ROUTES = {
     "copy": COPIED,
+    "rewrite": {},
     "spark": {"rewrite_data_files.engine": "spark"},
     "sort": {"rewrite_data_files.sort_order": "id"},
     "of a filter": {"rewrite_data_files.where": "kind = 'k0'"},
