@@ -26,8 +26,8 @@ from typing import Any
 
 from lake import BenchLake
 from neve.app import App, build_app
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings
 from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
@@ -76,7 +76,7 @@ class Bench:
         self.iceberg("warm")
 
     def neve(
-        self, name: str, policy: CompactionPolicy, request: PlanRequest | None = None
+        self, name: str, policy: CompactionPolicy, request: RewriteDataFilesArguments | None = None
     ) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
         run_tasks, in_tasks_s = engine.run_tasks, [0.0]
@@ -92,8 +92,7 @@ class Bench:
         with measured() as usage:
             outcome = maintenance.compact(
                 self.app.catalogs.parse(f"bench.{name}_neve"),
-                request or PlanRequest(),
-                where=None,
+                request or RewriteDataFilesArguments(),
                 policy=policy,
             )
         engine.run_tasks = run_tasks  # type: ignore[method-assign]
@@ -173,7 +172,10 @@ def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
 def run_overhead(bench: Bench) -> dict[str, Any]:
     """What goes through Iceberg's action anyway; in both orders, because the first one warms."""
     pairs = ("overhead_1", "overhead_2")
-    policy, request = CompactionPolicy(TARGET_BYTES), PlanRequest(engine=RewriteMode.SPARK)
+    policy, request = (
+        CompactionPolicy(TARGET_BYTES),
+        RewriteDataFilesArguments(engine=RewriteMode.SPARK),
+    )
     size_bytes = sum(bench.lake.make_twins(name, **OVERHEAD) for name in pairs)
     ours, theirs = [bench.neve(pairs[0], policy, request)], [bench.iceberg(pairs[0])]
     theirs.append(bench.iceberg(pairs[1]))
