@@ -95,6 +95,7 @@ class WatchedEngine(Watched[Engine]):
     stage = told(Engine.stage)
     commit_staged = told(Engine.commit_staged)
     rewrite = told(Engine.rewrite)
+    misread = told(Engine.misread)
     execute = told(Engine.execute)
     run_tasks = told(Engine.run_tasks)
     replace_files = told(Engine.replace_files)

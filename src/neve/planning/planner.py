@@ -13,7 +13,7 @@ from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup, PlannedFile, layout_name
 from neve.model.plan import CompactionPlan, NothingToDo, Reason
-from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy, Verify
 from neve.model.steps import RewriteDataFiles
 from neve.planning.cost import CostModel, Rates, estimate, total
 from neve.planning.engines import rank_of
@@ -42,6 +42,7 @@ class PlanRequest:
     sort_columns: tuple[str, ...] = ()
     max_cost_usd: float | None = None
     engine: RewriteMode = RewriteMode.AUTO
+    verify: Verify | None = None
 
 
 def make_plan(
@@ -93,6 +94,7 @@ def make_plan(
         small_file_bytes=policy.small_file_bytes,
         min_row_group_bytes=policy.min_row_group_bytes,
         undo_window_seconds=policy.undo_window_seconds,
+        verify=request.verify,
         steps=steps,
         reasons=_summarise(over_budget + reasons, has_work=bool(steps)),
         partitions=assessment.health.partitions,

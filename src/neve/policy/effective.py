@@ -28,7 +28,7 @@ from neve.model.policies import (
     Value,
     Window,
 )
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
@@ -109,7 +109,11 @@ def plan_request(policy: EffectivePolicy) -> PlanRequest:
     """What a compaction under this policy is asked for."""
     arguments = policy.rewrite_data_files
     return PlanRequest(
-        arguments.strategy, arguments.sort_columns, policy.budget.max_cost_usd, arguments.engine
+        arguments.strategy,
+        arguments.sort_columns,
+        policy.budget.max_cost_usd,
+        arguments.engine,
+        arguments.verify,
     )
 
 
@@ -218,6 +222,7 @@ def _rewrite_data_files(table: TableRef, merged: Merged) -> RewriteDataFilesArgu
         sort_columns=columns,
         where=values.get("where"),
         engine=RewriteMode(values.get("engine", RewriteMode.AUTO)),
+        verify=Verify(values["verify"]) if "verify" in values else None,
     )
 
 

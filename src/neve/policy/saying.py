@@ -8,7 +8,7 @@ from __future__ import annotations
 from neve.model.errors import InputError
 from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.planner import PlanRequest
-from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY
+from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY, VERIFY
 from neve.policy.resolve import check_overrides
 
 
@@ -33,6 +33,8 @@ def say_compaction(
     said["undo_window"] = f"{policy.undo_window_seconds}s"
     said["guards.hot_partition_seconds"] = policy.hot_partition_seconds
     said["rewrite_data_files.engine"] = str(request.engine)
+    if request.verify is not None:
+        said[VERIFY] = str(request.verify)
     said |= _order(request)
     if request.max_cost_usd is not None:
         said["budget.max_cost_usd"] = request.max_cost_usd

@@ -194,6 +194,13 @@ class Engine(Protocol):
         """Order rows: rewrite and commit all files of the step's partitions."""
         ...
 
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those that `stage` and `rewrite` would read as other values.
+
+        Each with the reason. What cannot be opened is not among them.
+        """
+        ...
+
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None: ...

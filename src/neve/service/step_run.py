@@ -11,7 +11,7 @@ from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup
 from neve.model.job import JobState
 from neve.model.outcome import EngineUse
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
@@ -37,6 +37,8 @@ class StepRun:
     held: HeldLease
     properties: Mapping[str, str]
     min_row_group_bytes: int
+    #: What was asked for; None leaves it to the way of rewriting.
+    verify: Verify | None = None
 
     def remember_leftovers(self, paths: Sequence[str]) -> None:
         """Files that will not be committed; deleting them is for the sweeper, not for this run."""

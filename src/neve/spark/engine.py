@@ -45,6 +45,7 @@ from neve.spark.reachable import unreachable
 from neve.spark.rewrite.change import change_files
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
+from neve.spark.rewrite.misread import find_misread
 from neve.spark.rewrite.stage import Staged, stage_files
 from neve.spark.small_files import TableFiles
 from neve.storage.access import Storage, storage_of
@@ -187,6 +188,11 @@ class SparkEngine:
     ) -> None:
         with self._working(f"Compacting table {table}") as session, report_tasks(session, reporter):
             rewrite_data_files(session, table, step, properties)
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those whose values Iceberg's reader would take for others."""
+        with self._working(f"Opening files of table {table}") as session:
+            return find_misread(session, table, paths, _storage(session, table))
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +15,11 @@ from neve.model.errors import CommitConflict, CommitUnknown, EngineDied, Executi
 CONFLICTS = ("ValidationException", "CommitFailedException")
 UNKNOWN = "CommitStateUnknownException"
 MAX_CAUSES = 20
+#: Files as Iceberg prints them, with everything that it knows of them.
+JAVA_FILE = re.compile(r"Generic(?:Data|Delete)File\{.*?(?:file_path|location)=([^,}]*).*?\}", re.S)
+#: How Iceberg begins to tell of a file that a writer has changed, and what it means.
+NEW_DELETE = re.compile(r"found new (?:position )?delete for replaced data file", re.I)
+MISSING = re.compile(r"missing (?:required files to delete|data files): *(.*)", re.I | re.S)
 
 
 @contextmanager
@@ -52,8 +58,26 @@ def translate(what: str, error: Exception) -> ExecutionError:
             sentence, next_step="The snapshot log decides: run neve history in a moment."
         )
     if any(name.endswith(CONFLICTS) for name in names):
-        return CommitConflict(sentence, next_step="Run the command again: it plans again.")
+        return CommitConflict(
+            f"{what} failed: {conflict_told(message)}",
+            next_step="Run the command again: it plans again.",
+        )
     return ExecutionError(sentence)
+
+
+def conflict_told(message: str) -> str:
+    """Why a commit yields, with the names of files, and without all that Iceberg knows of them."""
+    files = JAVA_FILE.findall(message)
+    if NEW_DELETE.search(message) and files:
+        return f"a writer deleted rows of {_some(files)} meanwhile."
+    if found := MISSING.search(message):
+        names = files or [name.strip(" []") for name in found[1].splitlines()[0].split(",")]
+        return f"a writer replaced or removed {_some(names)} meanwhile."
+    return JAVA_FILE.sub(r"\1", _telling_line(message))[:500]
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"
 
 
 def _is_silence(error: Exception) -> bool:

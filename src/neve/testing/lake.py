@@ -18,12 +18,14 @@ from neve.model.facts import (
 )
 from neve.model.groups import FileGroup
 from neve.model.outcome import Outcome
+from neve.model.policy import Verify
 from neve.model.rewrite import (
     BytesCompared,
     ColumnMetrics,
     CopyInputs,
     DeleteDetails,
     FileDetails,
+    FileProof,
     LeafColumn,
     RewriteTask,
     RowFingerprints,
@@ -32,6 +34,7 @@ from neve.model.rewrite import (
     StageOrder,
     TaskResult,
     WrittenFile,
+    proof_unread,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
@@ -69,7 +72,8 @@ class MemoryLake(FollowingLake):
     `compression` is output bytes per input byte; `before_stage`, `before_commit` and `after_commit`
     are called around a rewrite's work, to let other writers in or to raise; `lose_rows` breaks the
     engine, `refuse_groups` makes it refuse to copy, `fail_orders` makes it fail to rewrite,
-    `attempt` is the attempt at which a task succeeds.
+    `attempt` is the attempt at which a task succeeds, `odd_files` are those that Spark would
+    misread, each with the reason, and `change_values` makes every engine write other values.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -83,6 +87,8 @@ class MemoryLake(FollowingLake):
         self.refuse_groups: dict[int, str] = {}
         self.attempt = 0
         self.fail_orders: dict[int, str] = {}
+        self.odd_files: dict[str, str] = {}
+        self.change_values = False
         self.warmed_up = 0
         self.before_stage: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
@@ -139,7 +145,11 @@ class MemoryLake(FollowingLake):
         made = self._made(files, rows, order.outputs, order.order_id)
         paths = tuple(file.path for file in made)
         handle = (order.paths, tuple(made))
-        return StagedFiles(order.order_id, paths, rows, live_rows, handle=handle)
+        proof = None
+        if order.reads_back:
+            found = "changed" if self.change_values else "all"
+            proof = RowFingerprints(f"{live_rows}:all", f"{rows}:{found}")
+        return StagedFiles(order.order_id, paths, rows, live_rows, proof, handle=handle)
 
     def commit_staged(
         self,
@@ -171,6 +181,9 @@ class MemoryLake(FollowingLake):
         kept = tuple(file for file in self.facts.data_files if file.path not in removed)
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {path: self.odd_files[path] for path in paths if path in self.odd_files}
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
@@ -228,9 +241,9 @@ class MemoryLake(FollowingLake):
         wanted: SpliceRequirements,
         reporter: Reporter,
     ) -> list[TaskResult]:
-        return [self._run_task(task) for task in tasks]
+        return [self._run_task(task, wanted.verify) for task in tasks]
 
-    def _run_task(self, task: RewriteTask) -> TaskResult:
+    def _run_task(self, task: RewriteTask, verify: Verify) -> TaskResult:
         if task.group_id in self.refuse_groups:
             return TaskResult(task.group_id, refused=self.refuse_groups[task.group_id])
         numbers = range(len(task.inputs))
@@ -242,12 +255,15 @@ class MemoryLake(FollowingLake):
         )
         names = task.names(self.attempt, task.ladder[0])
         files = (
-            self._written(task, share, name) for share, name in zip(shares, names, strict=True)
+            self._written(task, share, name, verify)
+            for share, name in zip(shares, names, strict=True)
         )
         leftovers = task.names_before(self.attempt)
         return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
 
-    def _written(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
+    def _written(
+        self, task: RewriteTask, numbers: Sequence[int], name: str, verify: Verify
+    ) -> WrittenFile:
         is_copied = not row_of(task.ladder[0]).decodes
         records = {file.path: file.record_count for file in self.facts.data_files}
         size = sum(task.inputs[number].size_bytes for number in numbers)
@@ -263,10 +279,17 @@ class MemoryLake(FollowingLake):
             rows_deleted=rows - sum(live.values()),
             rows_out=sum(live.values()) - self.lose_rows,
             segments={task.ladder[0]: size},
-            proof=BytesCompared(size, size) if is_copied else RowFingerprints("all", "all"),
+            proof=self._proof(size, verify, is_copied=is_copied),
             split_offsets=tuple(range(4, 4 + len(numbers))),
             metrics=None if is_copied else ColumnMetrics(),
         )
+
+    def _proof(self, size: int, verify: Verify, *, is_copied: bool) -> FileProof:
+        if not verify.reads_values:
+            return proof_unread(verify, size, size)
+        if is_copied:
+            return BytesCompared(size, 0 if self.change_values else size)
+        return RowFingerprints("all", "changed" if self.change_values else "all")
 
     def replace_files(
         self,

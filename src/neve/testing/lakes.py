@@ -77,6 +77,7 @@ class MemoryLakes:
     freed_files = _of_its_lake(StoredLake.freed_files)
     present_files = _of_its_lake(StoredLake.present_files)
 
+    misread = _of_its_lake(StoredLake.misread)
     stage = _of_its_lake(StoredLake.stage)
     commit_staged = _of_its_lake(StoredLake.commit_staged)
     rewrite = _of_its_lake(StoredLake.rewrite)

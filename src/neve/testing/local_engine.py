@@ -46,6 +46,9 @@ class LocalEngine:
     def stop(self) -> None:
         """There is nothing to stop."""
 
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {}
+
     def stage(
         self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
     ) -> list[StagedFiles]:

@@ -26,11 +26,13 @@ from neve.model.facts import (
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import CompactionPlan
+from neve.model.plan import CompactionPlan, NothingToDo
 from neve.model.policies import EffectivePolicy
-from neve.model.policy import CompactionPolicy, Engine
+from neve.model.policy import CompactionPolicy, Engine, stricter
 from neve.planning.cost import actual_usd
 from neve.planning.health import assess, count_small_files
+from neve.planning.left_alone import without_left_alone
+from neve.planning.metadata_changes import who_came_between
 from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import Change
 from neve.planning.rates import learn_rates
@@ -38,6 +40,7 @@ from neve.planning.recheck import Rechecked, recheck
 from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
 from neve.service.context import JobContext, Prepared, overrides_of
+from neve.service.left_alone import MAX_NAMED
 from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, account_for, run_rounds
 from neve.service.services import Services
@@ -109,17 +112,30 @@ def plan_compaction(
 ) -> CompactionPlan:
     """The plan for a table that was surveyed."""
     now = services.clock()
+    outcomes = services.store.outcomes()
+    rates = learn_rates(outcomes, facts.table)
+    facts, reasons = without_left_alone(facts, outcomes, request, policy.min_row_group_bytes)
     assessment = assess(facts, policy, now)
-    rates = learn_rates(services.store.outcomes(), facts.table)
-    return make_plan(
+    plan = make_plan(
         facts, assessment, policy, request, cost_model=services.cost_model, rates=rates, now=now
     )
+    if not reasons:
+        return plan
+    others = [r for r in plan.reasons if r.code is not NothingToDo.FILTER_MATCHES_NOTHING]
+    # Where nothing else is to be done, it is the reason for that.
+    told = (*reasons, *others) if plan.is_empty else (*others, *reasons)
+    return replace(plan, reasons=told)
 
 
 def with_undo_window(services: Services, plan: CompactionPlan) -> CompactionPlan:
-    """How long a run can be undone is for the deployment to say, and not for a file."""
-    told = services.effective(plan.table).compaction.undo_window_seconds
-    return replace(plan, undo_window_seconds=max(plan.undo_window_seconds, told))
+    """How long a run can be undone is for the deployment to say, and not for a file.
+
+    So is what is verified, where a policy says it: a plan may ask for more, and not for less.
+    """
+    told = services.effective(plan.table)
+    window = max(plan.undo_window_seconds, told.compaction.undo_window_seconds)
+    verify = stricter(plan.verify, told.rewrite_data_files.verify)
+    return replace(plan, undo_window_seconds=window, verify=verify)
 
 
 def compact(
@@ -292,8 +308,12 @@ def _without_commit(
         reason = " ".join([failure.error.message, *run.notes])
         return _outcome(run, Status.FAILED, reason, after=after)
     if run.conflicts:
-        reason = " ".join([*run.refusals[-1:], *run.notes])
+        taken = [group.partition for group in run.taken_by_writers]
+        who = who_came_between(run.before, after, taken)
+        reason = " ".join(part for part in (*run.refusals[-1:], who, *run.notes) if part)
         return _outcome(run, Status.FAILED, reason, after=after)
+    if run.left_alone:
+        return _outcome(run, Status.NOTHING_TO_DO, " ".join(run.notes), after=after)
     reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
     return _outcome(run, Status.NOTHING_TO_DO, reason, after=after)
 
@@ -330,6 +350,7 @@ def _outcome(
         stats=_stats(run, after, changes, seconds),
         proof=verdict.proof if verdict else None,
         conflicts=run.conflicts,
+        left_alone=tuple(run.left_alone[:MAX_NAMED]),
         snapshot_before=before.snapshot_id,
         snapshot_after=after.snapshot_id,
         snapshots_before=len(before.snapshots),

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from neve.model.errors import ExecutionError
-from neve.model.rewrite import StagedFiles, StageOrder
+from neve.model.rewrite import RowFingerprints, StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
@@ -25,6 +25,12 @@ from neve.spark.java_lists import java_string_set, java_strings
 from neve.spark.job_group import for_other_threads
 from neve.spark.once import once_per_session
 from neve.spark.rewrite.count import RowCount
+from neve.spark.rewrite.read_back import (
+    fingerprint_of,
+    reading_session,
+    scan_tasks,
+    schema_of,
+)
 from neve.spark.tables import iceberg, load_table, set_active
 
 #: Groups that are rewritten at once, as Iceberg's action has it.
@@ -92,8 +98,8 @@ def stage_files(
     ]
     if not ready:
         return gone
-    task_of = value_in(session, tasks)
-    stager = _Stager(session, _clone(session), table, loaded, task_of)
+    task_of, clone = value_in(session, tasks), _clone(session)
+    stager = _Stager(session, clone, reading_session(clone), table, loaded, task_of)
     threads, join = min(MAX_CONCURRENT_GROUPS, len(ready)), for_other_threads(session)
     with ThreadPoolExecutor(threads, "neve-rewrite", initializer=join) as pool:
         return gone + list(pool.map(stager.stage, ready))
@@ -105,6 +111,8 @@ class _Stager:
 
     session: SparkSession
     clone: Any
+    #: The same, for reading rows that are compared.
+    reader: Any
     table: TableRef
     loaded: Any
     #: From a path to its scan task.
@@ -128,6 +136,7 @@ class _Stager:
             parts.manager.stageTasks(table, set_id, tasks)
             live_rows = self._write(set_id, order, moves=self._moves(tasks))
             added = parts.coordinator.fetchNewFiles(table, set_id)
+            proof = self._proof(set_id, added) if order.reads_back else None
         finally:
             cache.remove(set_id)
             parts.manager.removeTasks(table, set_id)
@@ -138,6 +147,7 @@ class _Stager:
             paths=tuple(path for path, _ in written),
             rows=sum(rows for _, rows in written),
             live_rows=live_rows,
+            proof=proof,
             handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
         )
 
@@ -157,7 +167,7 @@ class _Stager:
         split_bytes = UNLIMITED_BYTES
         if order.outputs > 1:
             split_bytes = math.ceil(order.input_bytes / order.outputs) + SPLIT_OVERHEAD_BYTES
-        frame = self._read(session, set_id, split_bytes)
+        frame = self._rows(session, set_id, split_bytes)
         # Rows that move are sampled first, and an observer would see those twice.
         count = RowCount(self.session) if order.counts and not moves else None
         limit = order.target_file_size_bytes if moves else UNLIMITED_BYTES
@@ -175,6 +185,25 @@ class _Stager:
             return None
         seen = None if count is None else count.seen()
         return int(self._read(self.clone, set_id).count()) if seen is None else seen
+
+    def _rows(self, session: Any, set_id: str, split_bytes: int) -> Any:
+        """What is written."""
+        return self._read(session, set_id, split_bytes)
+
+    def _proof(self, set_id: str, added: Any) -> RowFingerprints:
+        """Rows that are replaced, and those of the new files, both as readers see them."""
+        parts, table = _parts(self.session), self.loaded
+        schema, back_id = schema_of(self.session, table), str(uuid.uuid4())
+        cache = table_cache(self.session)
+        expected = fingerprint_of(self.session, self._read(self.reader, set_id), schema)
+        try:
+            cache.add(back_id, table)
+            parts.manager.stageTasks(table, back_id, scan_tasks(self.session, table, added))
+            found = fingerprint_of(self.session, self._read(self.reader, back_id), schema)
+        finally:
+            cache.remove(back_id)
+            parts.manager.removeTasks(table, back_id)
+        return RowFingerprints(str(expected), str(found))
 
     def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
         reader = session.read().format("iceberg").option("split-size", str(split_bytes))
