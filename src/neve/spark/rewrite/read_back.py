@@ -11,14 +11,21 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
 
 from neve.rows.fingerprint import Fingerprint, fingerprint
-from neve.rows.schema import Schema, parse_schema
+from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID, Schema, parse_schema
 from neve.spark.tables import iceberg
 
 _SUMS = "rows BIGINT, total STRING"
+#: Row ids from here on are inherited, which means that the file stores none.
+INHERITED = 2**62
+_GIVEN_BY_COMMIT = frozenset({"setFirstRowId", "setDataSequenceNumber", "setFileSequenceNumber"})
+_LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 
 
 def reading_session(clone: Any) -> Any:
@@ -45,8 +52,23 @@ def scan_tasks(session: SparkSession, loaded: Any, files: Any) -> Any:
     tasks = jvm.java.util.ArrayList()
     for file in files:
         spec = package.PartitionSpecParser.toJson(loaded.specs().get(file.specId()))
-        tasks.add(package.BaseFileScanTask(file, deletes, schema, spec, residuals))
+        read = _as_if_committed(session, file)
+        tasks.add(package.BaseFileScanTask(read, deletes, schema, spec, residuals))
     return tasks
+
+
+def _as_if_committed(session: SparkSession, file: Any) -> Any:
+    """A copy of the file with numbers that a commit gives, without which no row id is read."""
+    jvm: Any = session._jvm
+    gateway: Any = session.sparkContext._gateway
+    copy = file.copy()
+    number = gateway.new_array(jvm.java.lang.Object, 1)
+    number[0] = jvm.java.lang.Long.valueOf(INHERITED)
+    for method in copy.getClass().getMethods():
+        if method.getName() in _GIVEN_BY_COMMIT and method.getParameterCount() == 1:
+            method.setAccessible(True)
+            method.invoke(copy, number)
+    return copy
 
 
 def fingerprint_of(session: SparkSession, frame: Any, schema: Schema) -> Fingerprint:
@@ -55,15 +77,32 @@ def fingerprint_of(session: SparkSession, frame: Any, schema: Schema) -> Fingerp
     with_ids = schema.with_lineage()
     found = set(rows.columns)
     stored = with_ids if all(field.name in found for field in with_ids.fields) else schema
-    sums = rows.mapInArrow(partial(_sums, schema=stored), _SUMS).collect()
     total = Fingerprint()
-    for one in sums:
+    for one in _mapped(session, rows, partial(_sums, schema=stored)).collect():
         total += Fingerprint(one["rows"], int(one["total"], 16))
     return total
+
+
+def _mapped(session: SparkSession, rows: DataFrame, work: Any) -> DataFrame:
+    """What `mapInArrow` does, which asks for pandas and needs none, and takes dots for levels."""
+    mapped: Any = _create_udf(work, _SUMS, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    names = ["`" + name.replace("`", "``") + "`" for name in rows.columns]
+    column = mapped(*(rows[name] for name in names))
+    return DataFrame(rows._jdf.mapInArrow(column._jc, False, None), session)
 
 
 def _sums(batches: Iterable[Any], schema: Schema) -> Iterator[Any]:
     total = Fingerprint()
     for batch in batches:
-        total += fingerprint(pa.Table.from_batches([batch]), schema)
+        total += fingerprint(_stored(pa.Table.from_batches([batch]), schema), schema)
     yield pa.RecordBatch.from_pydict({"rows": [total.rows], "total": [f"{total.total:x}"]})
+
+
+def _stored(table: Any, schema: Schema) -> Any:
+    """The rows with nulls for row ids that no file stores."""
+    for field in (each for each in schema.fields if each.id in _LINEAGE):
+        ids = table.column(field.name)
+        if pc.any(pc.greater_equal(ids, INHERITED)).as_py():
+            known = pc.if_else(pc.less(ids, INHERITED), ids, None)
+            table = table.set_column(table.column_names.index(field.name), field.name, known)
+    return table
