@@ -102,6 +102,7 @@ class WatchedEngine(Watched[Engine]):
     move_deletes = told(Engine.move_deletes)
     change_files = told(Engine.change_files)
     live_rows = told(Engine.live_rows)
+    fingerprint = told(Engine.fingerprint)
     live_positions = told(Engine.live_positions)
     delete_files = told(Engine.delete_files)
     unreachable = told(Engine.unreachable)

@@ -59,6 +59,14 @@ def refusal_to_rewrite(group: GroupFacts) -> str | None:
     return _task_refusal(group) or _rows_refusal(group)
 
 
+def refusal_to_read_back(table: TableFacts) -> str | None:
+    """Why rows that Iceberg wrote cannot be held against those that they replace, or None."""
+    for column in table.columns:
+        if (found := LEFT_TO_ICEBERG.search(column.type)) and found[0] != "unknown":
+            return f"column {column.name} has the type {found[0]}, which has no fingerprints"
+    return None
+
+
 def wants_bloom_filters(properties: Mapping[str, str]) -> bool:
     """Whether the table asks for bloom filters, which only Iceberg's writer makes."""
     return any(

@@ -244,6 +244,10 @@ class Engine(Protocol):
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]: ...
 
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+        ...
+
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, tuple[int, int]]:

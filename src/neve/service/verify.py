@@ -9,7 +9,7 @@ from functools import cache
 
 from neve.model.facts import PROOF_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.outcome import Proof
-from neve.model.rewrite import FooterRead, RowsCounted
+from neve.model.rewrite import FooterRead, RowFingerprints, RowsCounted, StoreDigests
 from neve.model.table import TableRef
 from neve.planning.proof import Change, find_change, merge_proofs, prove
 from neve.planning.written import LEVELS
@@ -36,10 +36,13 @@ def verify_commits(
     table: TableRef,
     snapshots: Sequence[SnapshotFacts],
     known: Sequence[TableFacts] = (),
+    *,
+    reads_values: bool = False,
 ) -> Verdict:
     """Compare each snapshot with the one that it was made on.
 
-    What was surveyed at one of them already, all of its files, is not read again.
+    What was surveyed at one of them already, all of its files, is not read again. Where values are
+    to be compared, that is done here for what was committed without it.
     """
     seen = {facts.snapshot_id: facts for facts in known if facts.where is None}
 
@@ -55,9 +58,32 @@ def verify_commits(
             for change, level in zip(changes, levels, strict=True)
         ]
     )
+    unread = [
+        number
+        for number, level in enumerate(levels)
+        if reads_values and LEVELS.index(level) < LEVELS.index(StoreDigests.level)
+    ]
+    problem = _problem(services, changes, proof) or next(
+        (found for n in unread if (found := _other_values(services, table, changes[n]))), None
+    )
+    for number in unread if problem is None else ():
+        levels[number] = RowFingerprints.level
     if levels:
         proof = replace(proof, level=min(levels, key=LEVELS.index))
-    return Verdict(changes, proof, _problem(services, changes, proof))
+    return Verdict(changes, proof, problem)
+
+
+def _other_values(services: Services, table: TableRef, change: Change) -> str | None:
+    """Whether readers see other rows in what came than in what went."""
+    before, after = change.before.snapshot_id, change.after.snapshot_id
+    assert before is not None
+    assert after is not None
+    read = services.engine.fingerprint
+    expected = read(table, before, [file.path for file in change.removed])
+    found = read(table, after, [file.path for file in change.added])
+    if expected == found:
+        return None
+    return f"The new files of snapshot {after} hold rows {found} where {expected} were."
 
 
 def _level(snapshot: SnapshotFacts) -> str:

@@ -399,6 +399,12 @@ class MemoryLake(FollowingLake):
         positions = self.live_positions(table, snapshot_id, paths)
         return {path: rows for path, (rows, _) in positions.items()}
 
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """A lake without values tells whether its engine has changed some."""
+        is_ours = self.history[snapshot_id].ancestry()[0].job_id is not None
+        rows = sum(self.live_rows(table, snapshot_id, paths).values())
+        return f"{rows}:{'changed' if self.change_values and is_ours else 'all'}"
+
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, tuple[int, int]]:

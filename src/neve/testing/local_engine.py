@@ -111,6 +111,7 @@ class LocalEngine:
     move_deletes = _refused(Engine.move_deletes)
     change_files = _refused(Engine.change_files)
     live_rows = _refused(Engine.live_rows)
+    fingerprint = _refused(Engine.fingerprint)
     live_positions = _refused(Engine.live_positions)
     delete_files = _refused(Engine.delete_files)
     unreachable = _refused(Engine.unreachable)

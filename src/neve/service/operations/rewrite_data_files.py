@@ -28,7 +28,7 @@ from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import CompactionPlan, NothingToDo
 from neve.model.policies import EffectivePolicy
-from neve.model.policy import CompactionPolicy, Engine, stricter
+from neve.model.policy import CompactionPolicy, Engine, Verify, stricter
 from neve.planning.cost import actual_usd
 from neve.planning.health import assess, count_small_files
 from neve.planning.left_alone import without_left_alone
@@ -37,6 +37,7 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import Change
 from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
+from neve.planning.refusals import refusal_to_read_back
 from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
 from neve.service.context import JobContext, Prepared, overrides_of
@@ -119,12 +120,24 @@ def plan_compaction(
     plan = make_plan(
         facts, assessment, policy, request, cost_model=services.cost_model, rates=rates, now=now
     )
+    _refuse_unprovable(facts, plan)
     if not reasons:
         return plan
     others = [r for r in plan.reasons if r.code is not NothingToDo.FILTER_MATCHES_NOTHING]
     # Where nothing else is to be done, it is the reason for that.
     told = (*reasons, *others) if plan.is_empty else (*others, *reasons)
     return replace(plan, reasons=told)
+
+
+def _refuse_unprovable(facts: TableFacts, plan: CompactionPlan) -> None:
+    """Raise where more is asked for than can be proven of what Iceberg writes."""
+    if plan.verify is not Verify.FULL or all(g.engine is not Engine.SPARK for g in plan.groups):
+        return
+    if why := refusal_to_read_back(facts):
+        raise InputError(
+            f"What is rewritten of table {facts.table} cannot be verified in full: {why}.",
+            next_step="Leave --verify out, or say --verify metadata.",
+        )
 
 
 def with_undo_window(services: Services, plan: CompactionPlan) -> CompactionPlan:
@@ -250,7 +263,13 @@ def _execute(run: Run) -> Outcome:
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, tag, failure, stopped)
-    verdict = verify_commits(services, plan.table, ours, known=[run.before, after])
+    verdict = verify_commits(
+        services,
+        plan.table,
+        ours,
+        known=[run.before, after],
+        reads_values=plan.verify is Verify.FULL,
+    )
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()

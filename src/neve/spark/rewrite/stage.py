@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.errors import ExecutionError
+from neve.model.errors import ExecutionError, RowsError
 from neve.model.rewrite import RowFingerprints, StagedFiles, StageOrder
 from neve.model.table import TableRef
+from neve.rows.fingerprint import Fingerprint
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
 from neve.spark.java_lists import java_string_set, java_strings
@@ -105,6 +106,20 @@ def stage_files(
         return gone + list(pool.map(stager.stage, ready))
 
 
+def fingerprint_files(
+    session: SparkSession, table: TableRef, snapshot_id: int, paths: Collection[str]
+) -> str:
+    """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+    loaded = load_table(session, table)
+    order = StageOrder(0, tuple(paths), 0, 1, 1)
+    with engine_errors(f"Reading rows of table {table}"):
+        tasks = _tasks_by_path(session, loaded, snapshot_id, [order])
+        clone = _clone(session)
+        reader = reading_session(clone)
+        stager = _Stager(session, clone, reader, table, loaded, value_in(session, tasks))
+        return str(stager.read_rows(stager.tasks(order)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Stager:
     """Rewrites one order at a time, on a session that leaves the user's as it is."""
@@ -122,12 +137,12 @@ class _Stager:
         try:
             with engine_errors(f"Rewriting files of table {self.table}"):
                 return self._stage(order)
-        except ExecutionError as error:
+        except (ExecutionError, RowsError) as error:
             return StagedFiles(order.order_id, error=error.message)
 
     def _stage(self, order: StageOrder) -> StagedFiles:
         parts, table = _parts(self.session), self.loaded
-        tasks = self._tasks(order)
+        tasks = self.tasks(order)
         group = parts.file_group(None, tasks, 0, 1, 1, 1)
         cache = table_cache(self.session)
         set_id = str(uuid.uuid4())
@@ -151,7 +166,8 @@ class _Stager:
             handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
         )
 
-    def _tasks(self, order: StageOrder) -> Any:
+    def tasks(self, order: StageOrder) -> Any:
+        """The scan tasks of its files."""
         lists = _parts(self.session).lists
         paths = java_strings(self.session, order.paths)
         return lists.newArrayList(lists.transform(paths, self.task_of))
@@ -192,18 +208,25 @@ class _Stager:
 
     def _proof(self, set_id: str, added: Any) -> RowFingerprints:
         """Rows that are replaced, and those of the new files, both as readers see them."""
-        parts, table = _parts(self.session), self.loaded
-        schema, back_id = schema_of(self.session, table), str(uuid.uuid4())
-        cache = table_cache(self.session)
-        expected = fingerprint_of(self.session, self._read(self.reader, set_id), schema)
-        try:
-            cache.add(back_id, table)
-            parts.manager.stageTasks(table, back_id, scan_tasks(self.session, table, added))
-            found = fingerprint_of(self.session, self._read(self.reader, back_id), schema)
-        finally:
-            cache.remove(back_id)
-            parts.manager.removeTasks(table, back_id)
+        expected = self._fingerprint(set_id)
+        found = self.read_rows(scan_tasks(self.session, self.loaded, added))
         return RowFingerprints(str(expected), str(found))
+
+    def read_rows(self, tasks: Any) -> Fingerprint:
+        """Of the rows that these scan tasks read."""
+        parts, table, set_id = _parts(self.session), self.loaded, str(uuid.uuid4())
+        cache = table_cache(self.session)
+        try:
+            cache.add(set_id, table)
+            parts.manager.stageTasks(table, set_id, tasks)
+            return self._fingerprint(set_id)
+        finally:
+            cache.remove(set_id)
+            parts.manager.removeTasks(table, set_id)
+
+    def _fingerprint(self, set_id: str) -> Fingerprint:
+        frame = self._read(self.reader, set_id)
+        return fingerprint_of(self.session, frame, schema_of(self.session, self.loaded))
 
     def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
         reader = session.read().format("iceberg").option("split-size", str(split_bytes))
