@@ -5,7 +5,7 @@ import pytest
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, Setting
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
 from neve.planning.planner import PlanRequest
 from neve.policy.documents import read_policies
@@ -198,12 +198,25 @@ def test_an_unknown_key_on_the_command_line_is_an_error():
         ({"sort_order": "a, b ASC NULLS FIRST"}, PlanRequest(Strategy.SORT, ("a", "b"))),
         ({"sort_order": "zorder(a, `b c`)"}, PlanRequest(Strategy.ZORDER, ("a", "b c"))),
         ({"engine": "spark"}, PlanRequest(engine=RewriteMode.SPARK)),
+        ({"verify": "full"}, PlanRequest(verify=Verify.FULL)),
+        ({"verify": "Metadata"}, PlanRequest(verify=Verify.METADATA)),
+        ({"verify": "off"}, PlanRequest(verify=Verify.OFF)),
+        # As YAML reads off without quotes.
+        ({"verify": False}, PlanRequest(verify=Verify.OFF)),
     ],
 )
 def test_a_compaction_is_asked_for_as_the_policy_says(arguments, request_):
     policy = effective({"operations": {"rewrite_data_files": arguments}})
 
     assert plan_request(policy) == request_
+
+
+@pytest.mark.parametrize("value", [True, "none", "rows", 1])
+def test_there_are_three_ways_to_verify(value):
+    with pytest.raises((ConfigError, InputError)) as error:
+        effective({"operations": {"rewrite_data_files": {"verify": value}}})
+
+    assert "verify" in error.value.message
 
 
 def test_the_budget_limits_the_plan():
