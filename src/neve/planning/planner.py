@@ -183,6 +183,7 @@ def _group(
             candidate.delete_files,
             candidate.strategy,
             policy.min_row_group_bytes,
+            policy.target_file_size_bytes,
         ),
         request.engine,
     )

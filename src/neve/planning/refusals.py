@@ -31,6 +31,13 @@ class GroupFacts:
     delete_files: int
     strategy: Strategy
     min_row_group_bytes: int
+    #: None where nobody asks how large files become.
+    target_file_size_bytes: int | None = None
+
+    @property
+    def files_above_target(self) -> int:
+        target = self.target_file_size_bytes
+        return 0 if target is None else sum(file.size_bytes > target for file in self.files)
 
 
 def refuses_nothing(group: GroupFacts) -> str | None:
@@ -120,7 +127,7 @@ def _task_refusal(group: GroupFacts) -> str | None:
     if any(file.encrypted for file in files):
         return "encrypted files are not copied"
     if any(file.partition[0] != group.table.current_spec_id for file in files):
-        return "the files have an old partition spec"
+        return "the files have an old partition spec, and Iceberg moves rows to the current one"
     if len({file.path.partition(":")[0] for file in files}) > 1 or not files[0].path.startswith(
         COPYABLE_SCHEMES
     ):

@@ -130,7 +130,8 @@ JAVA = (
             "a writer replaced or removed file:/t/a.parquet meanwhile.",
         ),
         (
-            f"Cannot commit, found new delete for replaced data file: {JAVA.split(', file_format')[0]}",
+            # As a text that was cut.
+            f"found new delete for replaced data file: {JAVA.split(', file_format')[0]}",
             "a writer deleted rows of file:/t/data/day=mon/a.parquet meanwhile.",
         ),
         (f"Found something new: {JAVA}", "Found something new: file:/t/data/day=mon/a.parquet"),
