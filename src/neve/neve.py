@@ -31,6 +31,7 @@ from neve.model.operation import Operation
 from neve.model.orphans import QuarantineEntry, SweepReport
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan, Plan
+from neve.model.policy import Verify
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
@@ -239,6 +240,7 @@ class Neve(Queueing, Serving, Announcing):
         apply: bool = False,
         only_due: bool = False,
         any_time: bool = False,
+        verify: Verify | None = None,
     ) -> list[TableReport]:
         """Every operation that each table's policy asks for, in order; all tables by default.
 
@@ -249,6 +251,7 @@ class Neve(Queueing, Serving, Announcing):
             apply=apply,
             only_due=only_due,
             any_time=any_time,
+            verify=verify,
             parallel_tables=self._app.settings.maintain.parallel_tables,
         )
         request.check(self.engine)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.cli.change import refuse_if_none
+from neve.cli.change import VerifyOption, refuse_if_none
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -45,6 +45,7 @@ def maintain(
         bool, typer.Option("--due", help="Only tables whose schedule has come.")
     ] = False,
     now: Annotated[bool, typer.Option("--now", help="Also tables whose window is closed.")] = False,
+    verify: VerifyOption = None,
     server: ServerOption = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -56,7 +57,7 @@ def maintain(
     """
     printer = Output(output)
     if server is not None:
-        said = (("--apply", apply), ("--due", due), ("--now", now))
+        said = (("--apply", apply), ("--due", due), ("--now", now), ("--verify", verify))
         refused = [name for name, is_set in said if is_set]
         with errors_explained(printer):
             if refused:
@@ -69,14 +70,19 @@ def maintain(
         _tell(printer, SPARK, reports, {})
     with application(printer, config) as neve:
         # Before any table is asked for.
-        MaintainRequest(only_due=due, any_time=now).check(neve.engine)
+        MaintainRequest(only_due=due, any_time=now, verify=verify).check(neve.engine)
         found = neve.maintainable(*(patterns or []))
         if neve.engine != TRINO:
             # Trino refuses names of nothing itself, and an empty schema of it is no mistake.
             refuse_if_none(found, patterns or ["*"])
         with neve.events(printer.job):
             reports = neve.maintain(
-                found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
+                found.tables,
+                dry_run=dry_run,
+                apply=apply,
+                only_due=due,
+                any_time=now,
+                verify=verify,
             )
         engine = neve.engine
     _tell(printer, engine, reports, found.problems)

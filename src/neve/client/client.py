@@ -36,6 +36,7 @@ class NeveClient(Connection):
         max_cost: float | None = None,
         partition_filter: str | None = None,
         sort_columns: Sequence[str] = (),
+        verify: str | None = None,
         idempotency_key: str | None = None,
         **asking: object,
     ) -> QueuedJob:
@@ -45,6 +46,7 @@ class NeveClient(Connection):
             max_cost=max_cost,
             partition_filter=partition_filter,
             sort_columns=list(sort_columns) or None,
+            verify=verify,
         )
         body = {**_named(table), **_given(strategy=strategy), "options": options, **asking}
         return self._queue(f"{API}/compact", body, idempotency_key)

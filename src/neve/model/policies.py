@@ -10,7 +10,7 @@ from typing import TypeAlias
 from neve.model.expiry import ExpiryRules
 from neve.model.operation import Operation
 from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
 
 #: A setting's value, read and checked.
@@ -96,6 +96,8 @@ class RewriteDataFilesArguments:
     sort_columns: tuple[str, ...] = ()
     where: str | None = None
     engine: RewriteMode = RewriteMode.AUTO
+    #: None: what tasks write is read back, what Iceberg's own writer wrote is counted.
+    verify: Verify | None = None
 
 
 @dataclass(frozen=True, slots=True)

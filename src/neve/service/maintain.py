@@ -22,7 +22,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
-from neve.service.context import Prepared
+from neve.service.context import OVERRIDES, Prepared
 from neve.service.operations.handler import PlannedHandler
 from neve.service.operations.registry import PLANNED
 from neve.service.policies import DELETING
@@ -73,7 +73,7 @@ def _maintain_table(services: Services, table: TableRef, request: MaintainReques
         return TableReport(table, (), skipped="The run was stopped before its turn.")
     try:
         facts = services.surveyor.survey(table)
-        policy = services.policies.effective(facts, apply=request.apply)
+        policy = services.policies.effective(facts, request.overrides, apply=request.apply)
         if skipped := _not_now(services, policy, request):
             return TableReport(table, (), skipped=skipped)
         if not request.dry_run:
@@ -112,7 +112,7 @@ def _one(
     if _is_over(policy, started):
         return OperationReport(operation, ReportStatus.SKIPPED, "The time budget is used up.")
     try:
-        return _planned_or_run(services, facts, policy, handler, dry_run=request.dry_run)
+        return _planned_or_run(services, facts, policy, handler, request)
     except NeveError as error:
         return OperationReport(
             operation, ReportStatus.FAILED, error.message, next_step=error.next_step
@@ -124,17 +124,17 @@ def _planned_or_run(
     facts: TableFacts,
     policy: EffectivePolicy,
     handler: PlannedHandler,
-    *,
-    dry_run: bool,
+    asked: MaintainRequest,
 ) -> OperationReport:
     started_at, operation = services.clock(), handler.operation
     plan = handler.plan(services, facts, policy)
     if plan.is_empty:
         outcome = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
-    if dry_run:
+    if asked.dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
-    request = JobRequest(facts.table, handler.name, trigger=Trigger.MAINTAIN)
+    said = {OVERRIDES: asked.overrides} if asked.overrides else {}
+    request = JobRequest(facts.table, handler.name, said, trigger=Trigger.MAINTAIN)
     outcome = run(services, request, prepared=Prepared(plan, facts), log=False)
     return OperationReport(
         operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome

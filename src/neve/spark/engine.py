@@ -46,7 +46,8 @@ from neve.spark.reachable import unreachable
 from neve.spark.rewrite.change import change_files
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
-from neve.spark.rewrite.stage import Staged, stage_files
+from neve.spark.rewrite.misread import find_misread
+from neve.spark.rewrite.stage import Staged, fingerprint_files, stage_files
 from neve.spark.small_files import TableFiles
 from neve.storage.access import Storage, storage_of
 
@@ -190,6 +191,11 @@ class SparkEngine:
         with self._working(f"Compacting table {table}") as session, report_tasks(session, reporter):
             rewrite_data_files(session, table, step, properties)
 
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those whose values Iceberg's reader would take for others."""
+        with self._working(f"Opening files of table {table}") as session:
+            return find_misread(session, table, paths, _storage(session, table))
+
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None:
@@ -254,6 +260,11 @@ class SparkEngine:
         for row in self._of_live_rows(table, snapshot_id, paths):
             counts[row["path"]] = row["rows"]
         return counts
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+        with self._working(f"Reading rows of table {table}", to_the_end=True) as session:
+            return fingerprint_files(session, table, snapshot_id, paths)
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -47,6 +47,9 @@ class LocalEngine:
     def stop(self) -> None:
         """There is nothing to stop."""
 
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {}
+
     def stage(
         self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
     ) -> list[StagedFiles]:
@@ -111,6 +114,7 @@ class LocalEngine:
     move_deletes = _refused(Engine.move_deletes)
     change_files = _refused(Engine.change_files)
     live_rows = _refused(Engine.live_rows)
+    fingerprint = _refused(Engine.fingerprint)
     live_positions = _refused(Engine.live_positions)
     delete_files = _refused(Engine.delete_files)
     unreachable = _refused(Engine.unreachable)

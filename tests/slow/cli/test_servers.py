@@ -136,6 +136,7 @@ REFUSED = [
     (("compact", "lake.db.events", "--dry-run"), "--dry-run plans by the configuration"),
     (("maintain", "--due"), "--due is not for a server"),
     (("maintain", "--now"), "--now is not for a server"),
+    (("maintain", "--verify", "off"), "--verify is not for a server"),
     (("maintain", "nothing.*"), "no such table"),
 ]
 

@@ -432,3 +432,24 @@ def test_an_old_delete_is_no_new_one(services, plan, lake):
     outcome = services.apply(made)
 
     assert (outcome.status, outcome.proof.rows_deleted) == (Status.SUCCEEDED, 10)
+
+
+@pytest.mark.parametrize(
+    ("days", "where"),
+    [(DAYS, "3 partitions, day=mon among them"), (DAYS[:1], "partition day=mon")],
+)
+def test_a_conflict_tells_who_came_in_between_and_where(services, lake, days, where):
+    kept = [file for file in lake.facts.data_files if file.partition[1][0] in days]
+    lake.facts = replace(lake.facts, data_files=tuple(kept))
+    lake.history[lake.facts.snapshot_id] = lake.facts
+    arguments = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
+    made = services.plan(TABLE, arguments, policy=POLICY)
+    once(lake, "before_commit", lambda: [lake.remove(f"file:///lake/{day}-0") for day in days])
+
+    outcome = services.apply(made)
+
+    head = lake.facts.ancestry()[0]
+    who = f"Snapshot {head.snapshot_id} (overwrite at {head.committed_at.isoformat()})"
+    more = f", the last of {len(days)} commits," if len(days) > 1 else ""
+    assert outcome.status is Status.FAILED
+    assert f"{who}{more} came in between and changed {where}." in outcome.reason
