@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -19,7 +20,7 @@ from pyiceberg.types import (
     StructType,
 )
 from tests.fuzz.world import World
-from tests.random_files import DUCKDB, SPARK, Column, Row
+from tests.random_files import DUCKDB, SPARK, Column
 from tests.random_questions import SQL_TYPES, Question, draw_question
 
 QUESTIONS = 5
@@ -36,16 +37,25 @@ def draw_questions(world: World, rows: pa.Table, choose: random.Random) -> list[
 def _columns(world: World, rows: pa.Table) -> Iterator[Column]:
     """Columns that can be asked for, also those of structs, with values that they have."""
     found = rows.to_pylist()
+    for name, field in _named(world):
+        assert isinstance(field.field_type, PrimitiveType)
+        column = Column(name, field.field_type, pa.null(), ())
+        values = [value for row in found if _is_asked(value := column.value(row))]
+        if values:
+            yield replace(column, values=tuple(values))
+
+
+def _named(world: World) -> Iterator[tuple[str, NestedField]]:
     for field in world.loaded().schema().fields:
-        if _is_asked(field):
-            yield _column(field.name, field, found)
-        elif isinstance(field.field_type, StructType):
+        if isinstance(field.field_type, StructType):
             for child in field.field_type.fields:
-                if _is_asked(child):
-                    yield _column(f"{field.name}.{child.name}", child, found)
+                if _is_comparable(child):
+                    yield f"{field.name}.{child.name}", child
+        elif _is_comparable(field):
+            yield field.name, field
 
 
-def _is_asked(field: NestedField) -> bool:
+def _is_comparable(field: NestedField) -> bool:
     of = field.field_type
     if isinstance(of, FloatType):
         # Spark compares it as a double, others as it is.
@@ -53,16 +63,10 @@ def _is_asked(field: NestedField) -> bool:
     return isinstance(of, DecimalType) or type(of) in SQL_TYPES
 
 
-def _column(name: str, field: NestedField, rows: Sequence[Row]) -> Column:
-    assert isinstance(field.field_type, PrimitiveType)
-    column = Column(name, field.field_type, pa.null(), ())
-    values = [column.value(row) for row in rows]
-    known = tuple(v for v in values if v is not None and v == v and v != 0)
-    return Column(name, field.field_type, pa.null(), known or (_stand_in(values),))
-
-
-def _stand_in(values: Sequence[Any]) -> Any:
-    return next((v for v in values if v is not None and v == v), None)
+def _is_asked(value: Any) -> bool:
+    """Not for null, NaN and zeros, in which readers differ."""
+    is_zero = isinstance(value, float) and value == 0
+    return value is not None and value == value and not is_zero
 
 
 def truth(question: Question, rows: pa.Table) -> Ids:

@@ -216,6 +216,7 @@ def let_in(lake, monkeypatch, phase: str, write: Once, delete: Once) -> None:
             monkeypatch.setattr(change, "iceberg", at_the_swap)
 
 
+@pytest.mark.conformance("a change at every phase", engines=("rewrite",))
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, kind, phase):
