@@ -75,10 +75,12 @@ def _parameters(tree: ast.Module, node: ast.FunctionDef, name: str) -> Iterator[
         listed = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
         if name not in listed:
             continue
+        at = listed.index(name)
         for value in _elements(tree, call.args[1]):
-            at = listed.index(name)
-            one = value.elts[at] if len(listed) > 1 and isinstance(value, ast.Tuple) else value
-            yield from _text(one)
+            if len(listed) == 1:
+                yield from _text(value)
+            elif isinstance(value, ast.Tuple) and len(value.elts) == len(listed):
+                yield from _text(value.elts[at])
 
 
 def _elements(tree: ast.Module, values: ast.expr) -> list[ast.expr]:

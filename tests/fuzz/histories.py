@@ -15,12 +15,12 @@ COLUMNS = {
     "x": "DOUBLE",
     "price": "DECIMAL(9, 2)",
     "large": "DECIMAL(20, 3)",
-    "at": "TIMESTAMP",
-    "local": "TIMESTAMP_NTZ",
+    "moment": "TIMESTAMP",
+    "wall": "TIMESTAMP_NTZ",
     "day": "DATE",
     "raw": "BINARY",
     "ok": "BOOLEAN",
-    "inner": "STRUCT<a: INT, b: STRING, deep: STRUCT<y: FLOAT, n: BIGINT>>",
+    "place": "STRUCT<a: INT, b: STRING, deep: STRUCT<y: FLOAT, n: BIGINT>>",
     "tags": "ARRAY<STRING>",
     "many": "ARRAY<STRUCT<a: INT, b: STRING>>",
     "named": "MAP<STRING, INT>",
@@ -36,9 +36,9 @@ PARTITIONINGS = {
     "bucket(3, id)": "",
     "truncate(1, kind)": "kind",
     "truncate(10, id)": "",
-    "days(at)": "at",
+    "days(moment)": "moment",
     "months(day)": "day",
-    "hours(local)": "local",
+    "hours(wall)": "wall",
 }
 #: What happens to tables; what is drawn often stands more than once.
 KINDS = (

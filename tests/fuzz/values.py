@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ MOMENTS = (
     datetime(9999, 12, 31, 23, 59, 59, 999_999),
 )
 NULLS = 0.15
+#: More digits than any decimal has.
+EXACT = Context(prec=80)
 
 
 def rows_of(choose: random.Random, schema: pa.Schema, first_id: int, count: int) -> pa.Table:
@@ -75,7 +77,7 @@ def _scalar(choose: random.Random, of: pa.DataType) -> Any:
     if pa.types.is_decimal(of):
         top = 10**of.precision - 1
         unscaled = choose.choice((0, 1, -1, -128, 127, 255, top, -top, choose.randrange(-top, top)))
-        return Decimal(unscaled).scaleb(-of.scale)
+        return Decimal(unscaled).scaleb(-of.scale, EXACT)
     if pa.types.is_date(of):
         return choose.choice((*(m.date() for m in MOMENTS), date(2024, 2, choose.randint(1, 29))))
     if pa.types.is_timestamp(of):

@@ -216,6 +216,12 @@ def let_in(lake, monkeypatch, phase: str, write: Once, delete: Once) -> None:
             monkeypatch.setattr(change, "iceberg", at_the_swap)
 
 
+def refs_of_others(lake, table) -> dict[str, int]:
+    """Branches and tags without main, which the run moves, and without the tag of its undo."""
+    refs = {ref.name: ref.snapshot_id for ref in lake.facts(table).refs}
+    return {n: id_ for n, id_ in refs.items() if n != "main" and not n.startswith("neve-")}
+
+
 @pytest.mark.conformance("a change at every phase", engines=("rewrite",))
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,12 +232,12 @@ def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, ki
     lake.fill(table, *VALUES, files=2, rows=20)
     _sql(*case.before)(lake, table)
     look = lake.lineage if case.version == 3 else lake.rows
-    seen, branches = [], []
+    seen, refs = [], []
 
     def write() -> None:
         case.write(lake, table)
         seen.append(look(table))
-        branches.append({ref.name: ref.snapshot_id for ref in lake.facts(table).refs})
+        refs.append(refs_of_others(lake, table))
 
     writer = Once(write)
     delete = Once(lambda: _sql(FIRST_DELETE)(lake, table))
@@ -248,8 +254,7 @@ def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, ki
         found = lake.app.catalogs.load(table).scan().to_arrow()["id"].to_pylist()
         rows = lake.sql(f"SELECT id FROM {table}").collect()
         assert sorted(found) == sorted(row.id for row in rows)
-    after = {ref.name: ref.snapshot_id for ref in lake.facts(table).refs}
-    assert {n: i for n, i in branches[0].items() if n != "main"}.items() <= after.items()
+    assert refs_of_others(lake, table) == refs[0]
     if case.is_followed:
         assert "planned again" not in outcome.reason
         if phase in NEED_A_DELETE:
