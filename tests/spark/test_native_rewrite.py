@@ -250,7 +250,7 @@ def test_partitions_stay_what_they_were(lake, by):
     check_twins(lake, ours, theirs, 2)
 
 
-@pytest.mark.conformance("row ids of an upgraded table", engines=("rewrite",))
+@pytest.mark.conformance("row ids of an upgraded table", engines=("rewrite",), versions=(2, 3))
 def test_an_upgraded_table_gets_row_ids_as_icebergs_own_rewrite_gives_them(lake):
     def make(table):
         lake.fill(table, *VALUES, files=2, rows=40)

@@ -222,7 +222,7 @@ def refs_of_others(lake, table) -> dict[str, int]:
     return {n: id_ for n, id_ in refs.items() if n != "main" and not n.startswith("neve-")}
 
 
-@pytest.mark.conformance("a change at every phase", engines=("rewrite",))
+@pytest.mark.conformance("a change at every phase", engines=("rewrite",), versions=(2, 3))
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, kind, phase):

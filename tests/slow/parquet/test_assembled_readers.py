@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.assembled_files import LIMITS, WRITERS, assemble, write_sources
 from tests.fuzz.values import texts
-
-from .conftest import number
+from tests.unit.parquet.assembly.conftest import number
 
 SCHEMA = number(
     pa.schema(
