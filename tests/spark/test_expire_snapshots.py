@@ -195,7 +195,7 @@ class InBetween:
     def commit(self, change):
         act, self._act = self._act, lambda: None
         act()
-        self._metadata.commit(change)
+        return self._metadata.commit(change)
 
 
 @pytest.mark.conformance("a referenced snapshot stays")
