@@ -14,9 +14,8 @@ from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import content_file_from_json
 from neve.spark.rewrite.commit import file_documents, java_files, metrics_document
+from neve.spark.rewrite.swap import swap
 from neve.spark.tables import iceberg, load_table
-
-MAIN = "main"
 
 
 def change_files(
@@ -28,26 +27,24 @@ def change_files(
 ) -> None:
     """Commit the change, or raise CommitConflict where the table has another head.
 
-    Iceberg's own `commit` tries again on whatever head it finds, and drops deletes by the ages of
-    the files that it finds there. What was judged at one head holds at that one only, so its parts
-    are called by themselves: the snapshot is made, its parent looked at, and the metadata swapped.
+    Deletes are dropped by the ages of the files that are there, so that what was judged at one head
+    holds at that one only.
     """
     loaded = load_table(session, table)
     what = f"Committing to table {table}"
-    with engine_errors(what):
-        rewrite = _rewrite(session, loaded, head_id, change)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        operations = loaded.operations()
-        snapshot = rewrite.apply()
-        base = operations.current()
+
+    def refuse_another_head(base: Any, snapshot: Any) -> None:
         if snapshot.parentId() != head_id or base.currentSnapshot().snapshotId() != head_id:
             raise CommitConflict(
                 f"{what} failed: its head is no longer snapshot {head_id}.",
                 next_step="Run the command again: it plans again.",
             )
-        update = iceberg(session).TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, MAIN)
-        operations.commit(base, update.build())
+
+    with engine_errors(what):
+        rewrite = _rewrite(session, loaded, head_id, change)
+        for key, value in properties.items():
+            rewrite = rewrite.set(key, value)
+    swap(session, loaded, rewrite, what, refuse_another_head)
 
 
 def _rewrite(session: SparkSession, loaded: Any, head_id: int, change: FileChange) -> Any:

@@ -16,6 +16,7 @@ from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.rewrite.stage import Staged
+from neve.spark.rewrite.swap import swap_unless_touched
 from neve.spark.tables import iceberg, load_table
 
 
@@ -32,14 +33,14 @@ def replace_files(
     No sequence number is set: a delete that lands meanwhile conflicts instead of being lost.
     """
     loaded = load_table(session, table)
-    with engine_errors(f"Committing to table {table}"):
-        rewrite = loaded.newRewrite().rewriteFiles(
-            java_files(session, loaded, removed), java_files(session, loaded, added)
-        )
+    what = f"Committing to table {table}"
+    with engine_errors(what):
+        gone = java_files(session, loaded, removed)
+        rewrite = loaded.newRewrite().rewriteFiles(gone, java_files(session, loaded, added))
         rewrite = rewrite.validateFromSnapshot(snapshot_id)
         for key, value in properties.items():
             rewrite = rewrite.set(key, value)
-        rewrite.commit()
+    swap_unless_touched(session, loaded, rewrite, what, snapshot_id, gone)
 
 
 def commit_staged(
@@ -51,19 +52,21 @@ def commit_staged(
 ) -> None:
     """Replace files by what was staged for them, unless a writer has touched them since."""
     jvm: Any = session._jvm
-    with engine_errors(f"Committing to table {table}"):
+    what = f"Committing to table {table}"
+    with engine_errors(what):
         removed, vectors, added = (jvm.java.util.HashSet() for _ in range(3))
         for handle in handles:
             removed.addAll(handle.removed)
             vectors.addAll(handle.vectors)
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
-        rewrite = handles[0].table.newRewrite()
+        loaded = handles[0].table
+        rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = rewrite.validateFromSnapshot(snapshot_id)
         for key, value in properties.items():
             rewrite = rewrite.set(key, value)
-        rewrite.commit()
+    swap_unless_touched(session, loaded, rewrite, what, snapshot_id, removed)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:

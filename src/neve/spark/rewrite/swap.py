@@ -1,0 +1,130 @@
+"""Swap a table's metadata for a rewrite, on a head whose history was looked at.
+
+Iceberg's own `commit` tries again on whatever head it finds. It validates deletes, but finds the
+files that go by their paths alone: one that was taken out and added again meanwhile, or a second
+time, goes with rows that nobody rewrote. So its parts are called by themselves: the snapshot is
+made, what it was made on is judged, and the metadata is swapped, by the table's own operations,
+which refuse another base. Nothing is cleaned up when that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from neve.model.errors import CommitConflict
+from neve.retries import RetryPolicy, retrying
+from neve.spark.errors import engine_errors
+from neve.spark.functions import location_of_file
+from neve.spark.tables import iceberg
+
+MAIN = "main"
+#: As often, and after such pauses, as Iceberg tries a commit again where the head has moved.
+POLICY = RetryPolicy(attempts=5, first_pause_seconds=0.1)
+#: What one snapshot may have added and removed to be read into the JVM's memory.
+MAX_FILES = 50_000
+
+#: Takes the table's metadata and the snapshot that was made on it, and raises where it may not be.
+Judge = Callable[[Any, Any], None]
+
+
+class HeadMoved(CommitConflict):
+    """Somebody committed between the look at the head and the swap; nothing changed."""
+
+
+def swap(session: SparkSession, loaded: Any, rewrite: Any, what: str, judge: Judge) -> None:
+    """Make the snapshot and commit it, once."""
+    with engine_errors(what):
+        operations = loaded.operations()
+        snapshot = rewrite.apply()
+        base = operations.current()
+        judge(base, snapshot)
+        update = iceberg(session).TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, MAIN)
+        new = update.build()
+    try:
+        with engine_errors(what):
+            operations.commit(base, new)
+    except CommitConflict as conflict:
+        raise HeadMoved(conflict.message, next_step=conflict.next_step) from conflict
+
+
+def swap_unless_touched(
+    session: SparkSession, loaded: Any, rewrite: Any, what: str, since_id: int, removed: Any
+) -> None:
+    """Commit on whatever head there is, unless somebody listed a removed file anew.
+
+    `removed` is a Java set of data files, read at the snapshot `since_id`.
+    """
+    sources = _Sources(session, loaded, what, since_id, removed)
+    retrying(
+        lambda: swap(session, loaded, rewrite, what, sources.refuse_if_listed_anew),
+        on=lambda error: isinstance(error, HeadMoved),
+        policy=POLICY,
+    )
+
+
+@dataclass(slots=True)
+class _Sources:
+    """Files that a rewrite removes, and what became of their entries since they were read."""
+
+    session: SparkSession
+    loaded: Any
+    what: str
+    since_id: int
+    files: Any
+    #: Snapshots that did nothing to them; a second try need not read them again.
+    harmless: set[int] = field(default_factory=set)
+
+    def refuse_if_listed_anew(self, base: Any, snapshot: Any) -> None:
+        head = base.currentSnapshot()
+        if head is None or snapshot.parentId() != head.snapshotId():
+            raise HeadMoved(f"{self.what} failed: the head of the table has moved.")
+        current = head.snapshotId()
+        while current != self.since_id:
+            found = base.snapshot(current) if current is not None else None
+            if found is None:
+                raise self._conflict(f"its history since snapshot {self.since_id} is not known")
+            if current not in self.harmless:
+                self._look_at(found)
+                self.harmless.add(current)
+            current = found.parentId()
+            if current == self.since_id and found.firstRowId() == 0:
+                # The first commit of format 3 gives ids to all rows that are there.
+                raise self._conflict("rows were given ids that the new files do not have")
+        self._refuse_if_listed_twice(snapshot.summary())
+
+    def _look_at(self, snapshot: Any) -> None:
+        if snapshot.operation() == "append":
+            # It removes nothing, and what it adds a second time shows in our own summary.
+            return
+        told = snapshot.summary()
+        counts = [int(told.get(f"{key}-data-files") or 0) for key in ("added", "deleted")]
+        if sum(counts) > MAX_FILES:
+            raise self._conflict(f"snapshot {snapshot.snapshotId()} changed {sum(counts)} files")
+        gone = self._paths(snapshot.removedDataFiles(self.loaded.io()))
+        gone.retainAll(self._paths(self.files))
+        if not gone.isEmpty():
+            path = gone.iterator().next()
+            raise self._conflict(
+                f"{path} was removed by snapshot {snapshot.snapshotId()}, and added again"
+            )
+
+    def _paths(self, files: Any) -> Any:
+        """A Java set that the caller may change."""
+        collect = iceberg(self.session).relocated.com.google.common.collect
+        located = collect.Iterables.transform(files, location_of_file(self.session))
+        return collect.Sets.newHashSet(located)
+
+    def _refuse_if_listed_twice(self, summary: Any) -> None:
+        removed = int(summary.get("deleted-data-files") or 0)
+        twice = int(summary.get("deleted-duplicate-files") or 0)
+        if removed != self.files.size() or twice:
+            raise self._conflict("a file that it replaces is listed twice")
+
+    def _conflict(self, why: str) -> CommitConflict:
+        return CommitConflict(
+            f"{self.what} failed: {why}.", next_step="Run the command again: it plans again."
+        )
