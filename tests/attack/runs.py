@@ -75,9 +75,7 @@ class Operation:
 OPERATIONS = {
     # Format version 3 keeps row ids, so that its files are not copied.
     "compact by copying": Operation(("compact", "{table}"), "engine.replace_files", versions=(2,)),
-    "compact in tasks": Operation(
-        ("compact", "{table}", "--engine", "rewrite"), "engine.replace_files"
-    ),
+    "compact in tasks": Operation(("compact", "{table}"), "engine.replace_files", versions=(3,)),
     "compact by Spark": Operation(
         ("compact", "{table}", "--engine", "spark"), "engine.commit_staged"
     ),
@@ -179,7 +177,7 @@ class Attack:
             words["job"] = self._newest_job(name)
         if how == "planned":
             words["plan"] = str(self.folder / f"{plain(name)}.json")
-            self.run(["plan", plain(name), "--engine", "rewrite", "--out", words["plan"]])
+            self.run(["plan", plain(name), "--out", words["plan"]])
         if how == "aged":
             time.sleep(AGE_SECONDS)
         if how == "scattered":

@@ -74,12 +74,15 @@ def _roll_back(session: SparkSession, name: str) -> str:
 
 
 def _add_again(session: SparkSession, name: str) -> str:
-    """Takes a file out and adds it again: the path is the same, and its deletes are gone."""
+    """Takes a file out and adds it again: the path is the same, and its rows have other ids.
+
+    One without deletes: pyiceberg applies those of a partition to younger files as well.
+    """
     table = _table(session, name)
-    tasks = table.newScan().planFiles().iterator()
-    if not tasks.hasNext():
-        raise Refused("There is no file.")
-    file = tasks.next().file().copy()
+    tasks = list(table.newScan().planFiles())
+    file = next((task.file().copy() for task in tasks if task.deletes().isEmpty()), None)
+    if file is None:
+        raise Refused("There is no file without deletes.")
     table.newDelete().deleteFile(file).commit()
     table.newAppend().appendFile(file).commit()
     return name

@@ -186,6 +186,30 @@ def test_rows_that_were_given_ids_meanwhile_keep_them(lake, engine):
     assert lake.lineage(table) == seen[0]
 
 
+def test_rows_that_were_given_ids_between_two_steps_keep_them(lake):
+    """A partition with deletes is a step of its own; its base is older than the first commit."""
+    table = lake.create(by="kind", properties=MERGE_ON_READ)
+    lake.fill(table)
+    lake.sql(f"DELETE FROM {table} WHERE id IN (1, 3, 5)")
+    plan = lake.plan(table, policy=ENGINES["copy"][1])
+    assert {step.engine.value for step in plan.steps} == {"copy", "rewrite"}
+    seen, work = [], lake.app.spark.run_tasks
+
+    def upgrade_before_the_second(*arguments):
+        if seen:
+            lake.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')")
+            lake.fill(table, start=30, rows=4, files=1)
+        seen.append(lake.rows(table) if not seen else lake.lineage(table))
+        return work(*arguments)
+
+    lake.app.spark.run_tasks = upgrade_before_the_second
+
+    outcome = lake.app.maintenance.apply(plan)
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1), outcome.reason
+    assert lake.lineage(table) == seen[1]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_upgrade_alone_is_no_reason(lake, engine):
     mode, policy = ENGINES[engine]

@@ -91,12 +91,12 @@ class _Sources:
                 self._look_at(found)
                 self.harmless.add(current)
             current = found.parentId()
-            if current == self.since_id and found.firstRowId() == 0:
-                # The first commit of format 3 gives ids to all rows that are there.
-                raise self._conflict("rows were given ids that the new files do not have")
         self._refuse_if_listed_twice(snapshot.summary())
 
     def _look_at(self, snapshot: Any) -> None:
+        if snapshot.firstRowId() == 0:
+            # The first commit of format 3 gives ids to all rows that are there.
+            raise self._conflict("rows were given ids that the new files do not have")
         if snapshot.operation() == "append":
             # It removes nothing, and what it adds a second time shows in our own summary.
             return
