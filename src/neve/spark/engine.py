@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
+from neve.model.job import SPARK
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.rebase import FileChange, MovedDeletes, MoveOrder
@@ -25,6 +26,7 @@ from neve.model.rewrite import (
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
@@ -72,17 +74,42 @@ class SparkEngine:
 
     def start_soon(self) -> None:
         """Start while something else is done. What goes wrong is told to whoever asks first."""
-        if self._session is None and self._early is None:
+        is_starting = self._early is not None and self._early.is_alive()
+        if not is_starting and not self._is_there(self._session):
             self._early = threading.Thread(target=self._start, name="neve-start", daemon=True)
             self._early.start()
 
     def _start(self) -> None:
         with self._making:
+            if self._session is not None and not self._is_there(self._session):
+                self._leave_behind(self._session)
             if self._session is None:
                 try:
                     self._session = self._make_session()
                 except NeveError as error:
                     self._kept = error
+
+    @staticmethod
+    def _is_there(session: SparkSession | None) -> bool:
+        return session is not None and not has_ended(session)
+
+    def revive(self) -> None:
+        """Start again where the JVM has died, before a job needs it."""
+        if self._session is not None and not self._is_there(self._session):
+            self.start_soon()
+
+    def report(self) -> EngineReport:
+        """How the session is; waits for nobody."""
+        session, kept = self._session, self._kept
+        if self._is_there(session):
+            return EngineReport(SPARK, EngineState.READY)
+        if self._making.locked():
+            return EngineReport(SPARK, EngineState.STARTING)
+        if kept is not None:
+            return EngineReport(SPARK, EngineState.FAILED, kept.message)
+        if session is not None:
+            return EngineReport(SPARK, EngineState.FAILED, "Its JVM has ended.")
+        return EngineReport(SPARK, EngineState.ABSENT)
 
     @property
     def session(self) -> SparkSession:
@@ -349,6 +376,10 @@ class BorrowedEngine(SparkEngine):
 
     def start_soon(self) -> None:
         pass
+
+    def report(self) -> EngineReport:
+        is_there = self._is_there(self._make_session())
+        return EngineReport(SPARK, EngineState.READY if is_there else EngineState.FAILED)
 
     def stop(self) -> None:
         pass

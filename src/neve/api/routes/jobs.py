@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -22,14 +22,20 @@ from neve.api.bodies import (
 )
 from neve.api.problems import Refusal, not_found
 from neve.api.submitting import job_path
-from neve.api.values import LARGEST_LONG, CursorQuery, Limit, make_cursor, read_cursor
+from neve.api.values import (
+    LARGEST_LONG,
+    CursorQuery,
+    Limit,
+    PathPart,
+    make_cursor,
+    read_cursor,
+)
 from neve.model.events import RecordedEvent
 from neve.model.job import Job, JobState
 from neve.neve import Neve
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
-JobId = Annotated[str, Path(min_length=1, max_length=256)]
 BATCH = 500
 #: Named in the stream after the last event: nothing more will come.
 END = "end"
@@ -51,13 +57,13 @@ def jobs(
 
 
 @router.get("/{job_id}")
-def job(job_id: JobId, neve: TheNeve) -> JobBody:
+def job(job_id: PathPart, neve: TheNeve) -> JobBody:
     """One job: where it stands, how far it is, and what came of it."""
     return job_body(_job(neve, job_id), neve.now())
 
 
 @router.delete("/{job_id}", status_code=202)
-def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
+def cancel(job_id: PathPart, neve: TheNeve) -> JobBody:
     """Stop a job: one that is queued ends at once, one that runs at its next boundary."""
     found = neve.cancel(job_id)
     if found is None:
@@ -68,7 +74,7 @@ def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
 
 
 @router.post("/{job_id}/retry", status_code=202)
-def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
+def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
     """Queue what a failed or cancelled job asked for once more, as a job of its own."""
     found = _job(neve, job_id)
     if found.state not in (JobState.FAILED, JobState.CANCELLED):
@@ -83,7 +89,7 @@ def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
     return job_body(again, neve.now())
 
 
-async def _followed(job_id: JobId, request: Request, settings: TheSettings) -> Job:
+async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
     """The job to follow; asked before the stream begins, so that there is a status to answer."""
     neve: Neve = request.app.state.neve
     if request.app.state.streams >= settings.max_streams:

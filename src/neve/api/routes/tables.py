@@ -118,7 +118,7 @@ def tables(
 ) -> Tables:
     """Tables that a pattern is for, and catalogs that did not answer."""
     after = read_cursor(cursor, str)[0] if cursor else ""
-    found = neve.find(pattern)
+    found = neve.maintainable(*(() if pattern == "*" else (pattern,)))
     names = [name for name in sorted(str(table) for table in found.tables) if name > after]
     return Tables(
         tables=names[:limit],
