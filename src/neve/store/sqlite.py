@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from neve.documents import to_text
@@ -329,6 +329,8 @@ def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
         db.execute(sql.FORGET_FAILURES, (str(table),))
 
 
+# Lists show the same jobs again and again; a row that differs in anything is another one.
+@lru_cache(maxsize=4096)
 def _job(row: sqlite3.Row) -> Job:
     # A file of an older version that may not be written has fewer columns.
     values = dict(row)

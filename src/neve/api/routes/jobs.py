@@ -15,8 +15,8 @@ from neve.api.bodies import (
     JobBody,
     Jobs,
     JobStatus,
+    JobTexts,
     job_body,
-    listed_job,
     progress_body,
     states_of,
 )
@@ -37,11 +37,12 @@ from neve.neve import Neve
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 BATCH = 500
+TEXTS = JobTexts()
 #: Named in the stream after the last event: nothing more will come.
 END = "end"
 
 
-@router.get("")
+@router.get("", response_model=Jobs)
 def jobs(
     neve: TheNeve,
     table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
@@ -50,7 +51,7 @@ def jobs(
     tenant: Annotated[str | None, Query(max_length=256)] = None,
     limit: Limit = 50,
     cursor: CursorQuery = None,
-) -> Jobs:
+) -> Response:
     """Jobs, newest first, a page at a time."""
     chosen = {"states": states_of(status) if status else (), "operation": operation}
     return page_of(neve, table, limit, cursor, **chosen, tenant=tenant)
@@ -143,14 +144,14 @@ async def events(
         request.app.state.streams -= 1
 
 
-def page_of(neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any) -> Jobs:
+def page_of(
+    neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any
+) -> Response:
     before = read_cursor(cursor, int)[0] if cursor else None
     page = neve.job_page(table, limit=limit, before=before, **chosen)
-    now = neve.now()
-    return Jobs(
-        jobs=[listed_job(job, now) for job in page.jobs],
-        next_cursor=make_cursor(page.before) if page.before is not None else None,
-    )
+    next_cursor = make_cursor(page.before) if page.before is not None else None
+    text = TEXTS.page(page.jobs, next_cursor, neve.now())
+    return Response(text, media_type="application/json")
 
 
 def _event(event: RecordedEvent) -> ServerSentEvent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from neve.api.access import TheNeve
@@ -196,8 +196,10 @@ def snapshots(
     )
 
 
-@router.get("/{table}/history")
-def history(table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None) -> Jobs:
+@router.get("/{table}/history", response_model=Jobs)
+def history(
+    table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None
+) -> Response:
     """Jobs of the table, newest first."""
     return page_of(neve, table, limit, cursor)
 
