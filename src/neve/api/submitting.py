@@ -26,8 +26,10 @@ def store_key(asking: Asking, key: str | None) -> str | None:
     return None if key is None else f"api:{len(asking.tenant)}:{asking.tenant}:{key}"
 
 
-def _refuse_if_ignored(
-    neve: Neve, overrides: Mapping[str, object] | None, arguments: Mapping[str, object] | None
+def refuse_if_ignored(
+    neve: Neve,
+    overrides: Mapping[str, object] | None,
+    arguments: Mapping[str, object] | None = None,
 ) -> None:
     """Trino runs its procedures as the configuration says."""
     if neve.job_arguments and (overrides or arguments):
@@ -49,7 +51,7 @@ def queue(
 ) -> Job:
     """Queue the job, or find the one that this request became before."""
     stored = store_key(asking, key)
-    _refuse_if_ignored(neve, overrides, arguments)
+    refuse_if_ignored(neve, overrides, arguments)
     arguments = {**neve.job_arguments, **(arguments or {})}
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **arguments}

@@ -41,13 +41,13 @@ def test_ready_says_what_is_ready(api, store):
     assert "failed (There is no Java.)" in told
 
 
-@pytest.mark.parametrize("state", [s for s in EngineState if s is not EngineState.READY])
-def test_an_engine_that_has_not_started_is_not_ready(api, store, state):
-    announce(store, "a", state, "why")
+@pytest.mark.parametrize("how", [s for s in EngineState if s is not EngineState.READY])
+def test_an_engine_that_has_not_started_is_not_ready(api, store, how):
+    announce(store, "a", how, "why")
     response = api.get("/ready")
     assert (response.status_code, response.json()["status"]) == (503, "not ready")
     check = checks(response)["spark"]
-    assert (check["is_ready"], check["detail"]) == (False, f"host-1, process 7: {state} (why)")
+    assert (check["is_ready"], check["detail"]) == (False, f"host-1, process 7: {how} (why)")
 
 
 def test_a_server_without_workers_is_not_ready_and_its_api_is(api, store):

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
 from neve.api.access import IdempotencyKey, TheNeve
 from neve.api.bodies import QueuedJob, queued_job
-from neve.api.submitting import job_path, queue
+from neve.api.submitting import job_path, queue, refuse_if_ignored
 from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
 from neve.documents import to_document
 from neve.model.durations import parse_duration
@@ -237,6 +237,7 @@ def expire(
         step, reason = neve.expiry(ref, overrides)
         response.status_code = 200
         return Expiry(table=str(ref), reason=reason, plan=to_document(step), job=None)
+    refuse_if_ignored(neve, overrides)
     neve.policy(ref, overrides)
     job = queue(neve, ref, Operation.EXPIRE_SNAPSHOTS, body, key, overrides=overrides)
     response.headers["Location"] = job_path(job.job_id)
@@ -253,6 +254,7 @@ def orphans(
 ) -> QueuedJob:
     """Queue a sweep. By default it only looks: its outcome says what was found."""
     ref, overrides = neve.table(table), body.overrides()
+    refuse_if_ignored(neve, overrides, body.arguments())
     neve.policy(ref, overrides)
     job = queue(
         neve,
