@@ -13,9 +13,11 @@ from neve.client.values import Event, Job, Plan, QueuedJob, read
 from neve.model.errors import ServerError, ServerRefused
 from neve.model.table import quote_part, split_name
 
+#: Pauses before a stream is opened again, each twice as long as the one before.
 RECONNECT_SECONDS = 0.5
-#: Connections in a row that end without a word of news.
-MAX_SILENT_CONNECTIONS = 10
+LONGEST_RECONNECT_SECONDS = 5.0
+#: Connections in a row that end without a word of news: a server may take a minute to come back.
+MAX_SILENT_CONNECTIONS = 18
 
 
 class NeveClient(Connection):
@@ -92,8 +94,8 @@ class NeveClient(Connection):
                 refused = isinstance(error, ServerRefused) and error.status < 500
                 if refused or silent >= MAX_SILENT_CONNECTIONS:
                     raise
+            self._sleep(min(RECONNECT_SECONDS * 2.0**silent, LONGEST_RECONNECT_SECONDS))
             silent += 1
-            self._sleep(RECONNECT_SECONDS)
 
     def wait(self, job_id: str, timeout_seconds: float = 3600.0) -> Job:
         """Follow a job to its end, or raise ServerError where that takes longer."""

@@ -29,6 +29,7 @@ def checks(response):
     return {check["name"]: check for check in response.json()["checks"]}
 
 
+@pytest.mark.promise(52)
 def test_ready_says_what_is_ready(api, store):
     announce(store, "a", EngineState.FAILED, "There is no Java.")
     announce(store, "b", EngineState.READY)
@@ -41,6 +42,7 @@ def test_ready_says_what_is_ready(api, store):
     assert "failed (There is no Java.)" in told
 
 
+@pytest.mark.promise(52)
 @pytest.mark.parametrize("how", [s for s in EngineState if s is not EngineState.READY])
 def test_an_engine_that_has_not_started_is_not_ready(api, store, how):
     announce(store, "a", how, "why")

@@ -10,6 +10,8 @@ import pytest
 from neve import Neve
 from neve.model.stored_policy import MAX_POLICY_BYTES
 
+pytestmark = pytest.mark.promise(51)
+
 API = "/api/v1"
 EVENTS = "production.analytics.events"
 HOURLY = {

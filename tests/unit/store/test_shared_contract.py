@@ -13,6 +13,8 @@ from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.workers import AnnouncedWorker, EngineReport, EngineState
 
+pytestmark = pytest.mark.promise(40, 51, 52)
+
 
 def put(store, name="p", document="{}", expected=None):
     return store.policies.put(name, document, expected=expected, updated_by="ann")
