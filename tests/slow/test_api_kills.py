@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,11 +25,11 @@ pytestmark = [pytest.mark.promise(42, 44, 47), pytest.mark.timeout(300)]
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 COMMAND = "from neve.cli.main import run; run()"
-TABLE = TableRef("lake", ("db",), "events")
 MAINTAIN = "/api/v1/tables/lake.db.events/maintain"
 WAIT_SECONDS = 120
 #: The states of a job that somebody is at.
 HELD = [JobState.PLANNING, JobState.REWRITING, JobState.COMMITTING, JobState.VERIFYING]
+ENDED = [JobState.UNKNOWN, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED]
 
 
 class Server:
@@ -119,42 +117,44 @@ def test_every_request_becomes_one_job_however_often_the_api_ends(server, store,
 
 
 @SIGNALS
-@pytest.mark.parametrize("state", HELD)
-def test_a_job_does_not_notice_that_the_api_ended_and_its_follower_misses_nothing(
-    server, store, number, state
-):
-    store.submit("j1", JobRequest(TABLE, "rewrite_data_files"))
-    store.submit("waits", JobRequest(TABLE, "rewrite_data_files"))
-    lease = store.claim_next(60)
-    store.set_state(lease, state)
-    seen, client = [], NeveClient(server.url)
-    follower = threading.Thread(target=lambda: seen.extend(client.events("j1")))
-    follower.start()
-    before = (store.job("j1"), store.job("waits"))
-    server.end(number)
-    store.append_event("j1", state, "meanwhile", Progress(partitions_completed=1))
-    server.start()
+def test_jobs_do_not_notice_that_the_api_ended_and_followers_miss_nothing(server, store, number):
+    """A job in every state: those that are held, those that ended, and one that waits."""
+    leases = {state: begun(store, state) for state in (*HELD, *ENDED)}
+    for state in HELD:
+        store.set_state(leases[state], state)
+    for state in ENDED:
+        store.end(leases[state], state, "so")
+    store.submit("waits", JobRequest(table("queued"), "rewrite_data_files"))
+    before = {job.job_id: job for job in store.jobs()}
+    with NeveClient(server.url) as client, ThreadPoolExecutor(len(HELD)) as pool:
+        followed = {state: pool.submit(lambda s: list(client.events(s)), state) for state in HELD}
+        server.end(number)
+        for state in HELD:
+            store.append_event(state, state, "meanwhile", Progress(partitions_completed=1))
+        server.start()
 
-    assert store.renew(lease, 60).epoch == lease.epoch
-    assert store.job("waits") == before[1]
-    assert (store.job("j1").state, store.job("j1").epoch) == (state, before[0].epoch)
-    assert httpx2.get(f"{server.url}/api/v1/jobs/j1").json()["state"] == state
-    store.end(lease, JobState.SUCCEEDED, "done")
-    follower.join(WAIT_SECONDS)
-    assert not follower.is_alive()
-    client.close()
-    told = [event.number for event in store.events_after("j1")]
-    assert [event.number for event in seen] == told
-    assert "meanwhile" in [event.message for event in seen]
+        shown = {job.job_id: job for job in client.jobs()}
+        assert {name: job.state for name, job in shown.items()} == {
+            name: str(job.state) for name, job in before.items()
+        }
+        for state in HELD:
+            assert store.renew(leases[state], 600).epoch == leases[state].epoch
+            store.end(leases[state], JobState.SUCCEEDED, "done")
+        seen = {state: future.result(WAIT_SECONDS) for state, future in followed.items()}
+
+    for state in HELD:
+        told = [event.number for event in store.events_after(state)]
+        assert [event.number for event in seen[state]] == told
+        assert "meanwhile" in [event.message for event in seen[state]]
+    for name in (*ENDED, "waits"):
+        assert store.job(name) == before[name]
 
 
-@SIGNALS
-@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.UNKNOWN])
-def test_a_job_that_ended_is_told_as_it_ended(server, store, number, state):
-    store.submit("j1", JobRequest(TABLE, "rewrite_data_files"))
-    store.end(store.claim_next(60), state, "so")
-    server.end(number)
-    server.start()
-    shown = httpx2.get(f"{server.url}/api/v1/jobs/j1").json()
-    assert (shown["state"], shown["reason"]) == (state, "so")
-    assert json.loads(httpx2.get(f"{server.url}/health").content) == {"status": "ok"}
+def table(name):
+    return TableRef("lake", ("db",), name)
+
+
+def begun(store, state):
+    """A job that is named like the state that it is to have, and somebody's claim on it."""
+    store.submit(str(state), JobRequest(table(str(state)), "rewrite_data_files"))
+    return store.claim_next(600)
