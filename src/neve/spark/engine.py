@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -34,7 +33,7 @@ from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
 from neve.spark.job_group import cancel_group, current_job, spark_work, working_for
-from neve.spark.jvm import abandon, has_ended, is_dead
+from neve.spark.jvm import abandon, is_dead
 from neve.spark.launch import given_up
 from neve.spark.list_files import look_up
 from neve.spark.live_rows import of_live_rows
@@ -50,13 +49,14 @@ from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
 from neve.spark.rewrite.stage import Staged, stage_files
 from neve.spark.small_files import TableFiles
+from neve.spark.started import StartedSession
 from neve.storage.access import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
 NO_ANSWER = (ExecutionError, EngineDied)
 
 
-class SparkEngine:
+class SparkEngine(StartedSession):
     """Runs operations on a session that is made when the first one needs it.
 
     A session whose JVM has died is left behind: whoever was using it is told so, and whoever comes
@@ -64,70 +64,8 @@ class SparkEngine:
     """
 
     def __init__(self, make_session: Callable[[], SparkSession]) -> None:
-        self._make_session = make_session
-        self._session: SparkSession | None = None
-        self._making = threading.Lock()
-        self._known = threading.local()
+        super().__init__(make_session)
         self._cancelled: set[str | None] = set()
-        self._early: threading.Thread | None = None
-        #: What went wrong with a start that nobody waited for.
-        self._kept: NeveError | None = None
-
-    def start_soon(self) -> None:
-        """Start while something else is done. What goes wrong is told to whoever asks first."""
-        is_starting = self._early is not None and self._early.is_alive()
-        if not is_starting and not self._is_there(self._session):
-            self._early = threading.Thread(target=self._start, name="neve-start", daemon=True)
-            self._early.start()
-
-    def _start(self) -> None:
-        with self._making:
-            if self._session is not None and not self._is_there(self._session):
-                self._leave_behind(self._session)
-            if self._session is None:
-                try:
-                    self._session = self._make_session()
-                except NeveError as error:
-                    self._kept = error
-
-    @staticmethod
-    def _is_there(session: SparkSession | None) -> bool:
-        return session is not None and not has_ended(session)
-
-    def revive(self) -> None:
-        """Start again where the JVM has died, before a job needs it."""
-        if self._session is not None and not self._is_there(self._session):
-            self.start_soon()
-
-    def report(self) -> EngineReport:
-        """How the session is; waits for nobody."""
-        session, kept = self._session, self._kept
-        if self._is_there(session):
-            return EngineReport(SPARK, EngineState.READY)
-        if self._making.locked():
-            return EngineReport(SPARK, EngineState.STARTING)
-        if kept is not None:
-            return EngineReport(SPARK, EngineState.FAILED, kept.message)
-        if session is not None:
-            return EngineReport(SPARK, EngineState.FAILED, "Its JVM has ended.")
-        return EngineReport(SPARK, EngineState.ABSENT)
-
-    @property
-    def session(self) -> SparkSession:
-        with self._making:
-            kept, self._kept = self._kept, None
-            if kept is not None:
-                raise kept
-            if self._session is not None and has_ended(self._session):
-                self._leave_behind(self._session)
-            if self._session is None:
-                self._session = self._make_session()
-            session = self._session
-        if getattr(self._known, "session", None) is not session:
-            # Iceberg's actions ask for the session of their thread, and a new thread has none.
-            tables.activate(session)
-            self._known.session = session
-        return session
 
     @contextmanager
     def job(self, job_id: str) -> Iterator[None]:
@@ -173,16 +111,6 @@ class SparkEngine:
             if type(error) is ExecutionError and current_job() in self._cancelled:
                 raise JobCancelled(f"{what} was cancelled.") from error
             raise
-
-    def _is_lost(self, session: SparkSession) -> bool:
-        with self._making:
-            if self._session is session and is_dead(session):
-                self._leave_behind(session)
-            return self._session is not session
-
-    def _leave_behind(self, session: SparkSession) -> None:
-        self._session = None
-        abandon(session)
 
     def warm_up(self) -> bool:
         cold = self._session is None
