@@ -29,7 +29,16 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/plans/{plan_id}/approve": {"approved_by": "{{user}}"},
     "POST /api/v1/tables/{table}/maintain": {"operations": ["rewrite_manifests"], "dry_run": True},
     "POST /api/v1/tables/{table}/rollback": {"job_id": "{{job_id}}"},
+    "PUT /api/v1/policies/{name}": {
+        "match": {"tables": ["{{catalog}}.{{namespace}}.*"]},
+        "schedule": "0 3 * * *",
+    },
     "PUT /api/v1/set-aside/{table}": {"reason": "Tried out with Postman."},
+}
+#: Headers of requests that need them.
+HEADERS = {
+    "PUT /api/v1/policies/{name}": {"If-None-Match": "*"},
+    "DELETE /api/v1/policies/{name}": {"If-Match": "*"},
 }
 #: What answers give to later requests.
 CAPTURED = {"POST /api/v1/compact": "job_id", "POST /api/v1/plans": "plan_id"}
@@ -75,7 +84,7 @@ def _request(method: str, path: str, operation: dict[str, Any]) -> dict[str, Any
     request: dict[str, Any] = {
         "method": method,
         "description": operation.get("description", ""),
-        "header": [],
+        "header": [{"key": key, "value": value} for key, value in HEADERS.get(name, {}).items()],
         "url": {"raw": "{{base_url}}" + filled, "host": ["{{base_url}}"], "path": _parts(filled)},
     }
     if "requestBody" in operation:

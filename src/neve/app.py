@@ -17,9 +17,10 @@ from neve.lazy import Lazy
 from neve.model.diagnosis import Diagnosis
 from neve.model.errors import ConfigError, EngineNeeded
 from neve.model.events import JobEvent
-from neve.model.job import TRINO
+from neve.model.job import SPARK, TRINO
 from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
+from neve.model.workers import EngineReport, EngineState
 from neve.notify.channels import Channels
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
@@ -108,6 +109,16 @@ class App:
         """Let the engine start while the plan is made; `stop` ends at once what nobody needs."""
         self.engine.start_soon(lambda engine: engine.start_soon())
 
+    def engine_report(self) -> EngineReport:
+        """Whether this process could run a job now. A JVM that died is started again."""
+        if self.settings.engine == TRINO:
+            return EngineReport(TRINO, EngineState.READY, "It is connected to for each job.")
+        engine = self.engine.if_made
+        if engine is None:
+            return EngineReport(SPARK, EngineState.ABSENT)
+        engine.revive()
+        return engine.report()
+
     def stop(self) -> None:
         """End what was started."""
         self.engine.settle()
@@ -135,7 +146,10 @@ def build_app(
         reporter=reporter,
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
-        policies=Policies(settings.policy_book(catalogs.default if catalogs.names else None)),
+        policies=Policies(
+            settings.policy_book(catalogs.default if catalogs.names else None),
+            lambda: store.policies.all(),
+        ),
         notifier=make_notifier(settings),
         digest_time=DigestTime(settings.notifications.digest_at, settings.notifications.timezone),
     )

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
+from neve.service.shared_ports import StoredPolicies, Workers
 from neve.service.store_ports import (
     Consumers,
     Events,
@@ -184,6 +185,14 @@ class WatchedStore(Watched[JobStore]):
     @property
     def marks(self) -> Marks:
         return self.target.marks
+
+    @property
+    def policies(self) -> StoredPolicies:
+        return self.target.policies
+
+    @property
+    def workers(self) -> Workers:
+        return self.target.workers
 
     @property
     def totals(self) -> StoreTotals:

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from neve.api import problems
 from neve.api.docs_page import STYLE, docs_page
 from neve.api.limits import RequestLimits, SafeHeaders
+from neve.api.paths import SlashesInNames
 from neve.api.routes import (
     compact,
     jobs,
@@ -61,6 +62,7 @@ def create_app(neve: Neve, *, settings: ApiSettings | None = None) -> FastAPI:
     app.include_router(api)
     app.include_router(service.router, include_in_schema=False)
     _add_docs(app)
+    app.add_middleware(SlashesInNames)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(SafeHeaders)
     trace(app)

@@ -30,6 +30,7 @@ from neve.model.orphans import (
 )
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+from neve.service.shared_ports import StoredPolicies, Workers
 
 
 class Quarantine(Protocol):
@@ -178,8 +179,12 @@ class SetAsideTables(Protocol):
         """Attempts on the table that failed since the last one that succeeded."""
         ...
 
-    def set_aside(self, table: TableRef, reason: str) -> None:
-        """Let workers leave the table alone; its jobs stay queued."""
+    def set_aside(self, table: TableRef, reason: str, retry_seconds: float | None = None) -> None:
+        """Let workers leave the table alone; its jobs stay queued.
+
+        With `retry_seconds`, one of them is claimed each time that this long has passed, and the
+        first success puts the table back.
+        """
         ...
 
     def put_back(self, table: TableRef) -> bool:
@@ -340,6 +345,16 @@ class JobStore(
     @property
     def plans(self) -> KeptPlans:
         """Plans that wait for somebody to apply them."""
+        ...
+
+    @property
+    def policies(self) -> StoredPolicies:
+        """Policies that were set while Neve runs."""
+        ...
+
+    @property
+    def workers(self) -> Workers:
+        """Who would run jobs now."""
         ...
 
     @property
