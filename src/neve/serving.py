@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from neve.app import App
 from neve.looking import Looking, Table
@@ -15,9 +16,17 @@ from neve.model.plan import CompactionPlan
 from neve.service.figures import figures_of
 from neve.service.kept_plans import keep_plan, key_of, submit_kept
 
+if TYPE_CHECKING:
+    from neve.database.service import Database
+
 
 class Serving(Looking):
     """What servers ask besides; nothing in here runs a job."""
+
+    @property
+    def database(self) -> Database:
+        """The database operations: tables of tenants made, written, asked and compacted."""
+        return self._app.database()
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""

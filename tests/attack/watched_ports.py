@@ -23,6 +23,7 @@ from neve.service.store_ports import (
     Schedules,
     SetAsideTables,
     UncommittedFiles,
+    Writes,
 )
 
 Port = TypeVar("Port")
@@ -182,6 +183,10 @@ class WatchedStore(Watched[JobStore]):
     @property
     def marks(self) -> Marks:
         return self.target.marks
+
+    @property
+    def writes(self) -> Writes:
+        return self.target.writes
 
     @property
     def totals(self) -> StoreTotals:

@@ -40,6 +40,7 @@ from neve.store.values import (
     table_busy,
     table_of,
 )
+from neve.store.writes import SqliteWrites
 
 
 class SqliteStore(EventRows, ScheduleRows, TotalRows):
@@ -209,6 +210,10 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
     @property
     def marks(self) -> SqliteMarks:
         return SqliteMarks(self._path)
+
+    @property
+    def writes(self) -> SqliteWrites:
+        return SqliteWrites(self._path)
 
     @property
     def plans(self) -> SqlitePlans:

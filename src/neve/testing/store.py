@@ -28,6 +28,7 @@ from neve.testing.marks import MemoryMarks
 from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
 from neve.testing.totals import MemoryTotals
+from neve.testing.writes import MemoryWrites
 
 
 class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
@@ -49,6 +50,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.consumers = MemoryConsumers(clock)
         self.marks = MemoryMarks()
         self.plans = MemoryPlans(clock)
+        self.writes = MemoryWrites()
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:

@@ -28,6 +28,7 @@ from neve.store.redis.quarantine import RedisQuarantine
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
 from neve.store.redis.schedules import RedisSchedules
 from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
+from neve.store.redis.writes import RedisWrites
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -75,6 +76,10 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def marks(self) -> RedisMarks:
         return RedisMarks(self._server)
+
+    @property
+    def writes(self) -> RedisWrites:
+        return RedisWrites(self._server)
 
     @property
     def plans(self) -> RedisPlans:
