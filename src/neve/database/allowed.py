@@ -14,7 +14,7 @@ NODES: tuple[type[exp.Expr], ...] = (
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape,
     exp.Exists, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe,
     exp.Case, exp.If, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var,
-    exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup,
+    exp.AtTimeZone, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup,
 )  # fmt: skip
 
 #: Functions that sqlglot knows.
@@ -28,8 +28,8 @@ FUNCTIONS: frozenset[type[exp.Expr]] = frozenset({
     exp.Lower, exp.Upper, exp.Length, exp.Trim, exp.Substring, exp.Left, exp.Right, exp.Concat,
     exp.StrPosition, exp.StartsWith, exp.Contains, exp.Initcap,
     exp.CurrentDate, exp.CurrentTimestamp, exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter,
-    exp.Week, exp.DayOfWeek, exp.DayOfYear, exp.DateTrunc, exp.TimestampTrunc, exp.DateDiff,
-    exp.DateAdd, exp.DateSub, exp.Date,
+    exp.Week, exp.Hour, exp.Minute, exp.Second, exp.DayOfWeek, exp.DayOfYear, exp.DateTrunc,
+    exp.TimestampTrunc, exp.DateDiff, exp.DateAdd, exp.DateSub, exp.Date,
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag,
     exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
 })  # fmt: skip

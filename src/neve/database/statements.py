@@ -6,8 +6,11 @@ of relations that were registered for the statement, so that nothing else can be
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from unicodedata import category
 
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
@@ -16,11 +19,18 @@ from neve.database.allowed import FUNCTIONS, NAMED_FUNCTIONS, NODES
 from neve.database.names import is_name
 from neve.model.errors import QueryRefused
 
+# It would write statements that it cannot read into the log, and they are their senders'.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
 MAX_LENGTH = 20_000
 MAX_NODES = 5_000
 MAX_DEPTH = 60
 DIALECT = "duckdb"
 RELATION = "relation_"
+GIVEN = "given_"
+#: Controls and halves of characters.
+UNUSABLE = frozenset(("Cc", "Cs"))
+SPACES = "\t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,8 @@ def read_statement(text: str) -> Statement:
 def _parse(text: str) -> exp.Expr:
     if len(text) > MAX_LENGTH:
         raise QueryRefused(f"A statement may have {MAX_LENGTH} characters at most.")
-    if "\0" in text:
-        raise _refused("it holds a null character")
+    if any(category(character) in UNUSABLE and character not in SPACES for character in text):
+        raise _refused("it holds characters that are none")
     try:
         found = [tree for tree in parse(text, read=DIALECT) if tree is not None]
     except SqlglotError as error:
@@ -137,53 +147,63 @@ def _check_stars_of_nothing(tree: exp.Expr) -> None:
 
 
 def _rename_tables(tree: exp.Expr) -> dict[str, Wanted]:
+    """Every name of a table becomes one that means nothing but what was registered or defined."""
     columns = _columns(tree)
+    given = _rename_given(tree)
     relations: dict[str, Wanted] = {}
     names: dict[tuple[str | None, str], str] = {}
     for node in list(tree.find_all(exp.Table)):
         namespace, table = node.args.get("db"), node.name
-        if namespace is None and _is_of_query(node):
+        if namespace is None and (cte := _given_as(node, given)):
+            _rename(node, cte)
             continue
         place = (namespace.name if namespace else None, table)
         if not all(is_name(part) for part in place if part is not None):
             raise _refused(f"{table[:60]!r} is no name of a table")
         name = names.setdefault(place, f"{RELATION}{len(names)}")
         relations[name] = Wanted(*place, columns)
-        if not node.alias:
-            node.set("alias", exp.TableAlias(this=exp.to_identifier(table, quoted=True)))
-        node.set("this", exp.to_identifier(name, quoted=True))
-        node.set("db", None)
+        _rename(node, name)
     return relations
 
 
-def _is_of_query(node: exp.Table) -> bool:
-    """Whether the name is one that the statement itself gives, where this table stands."""
-    inner: exp.Expr = node
-    while (outer := inner.parent) is not None:
-        found = outer.args.get("with_") or outer.args.get("with")
-        if isinstance(found, exp.With) and _gives(found, node.name, inner):
-            return True
-        inner = outer
-    return False
+def _rename(node: exp.Table, name: str) -> None:
+    """Another table, under the name that the statement calls it by."""
+    if not node.alias:
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
+    node.set("this", exp.to_identifier(name, quoted=True))
+    node.set("db", None)
 
 
-def _gives(found: exp.With, name: str, inside: exp.Expr) -> bool:
-    for cte in found.expressions:
-        # One that is defined by itself, or later, means a table.
-        if cte is inside or _contains(cte, inside):
-            return False
-        if cte.alias.lower() == name.lower():
-            return True
-    return False
+def _rename_given(tree: exp.Expr) -> dict[int, str]:
+    """New names for all that WITH defines; returns the old ones, by the definition."""
+    old: dict[int, str] = {}
+    for number, cte in enumerate(tree.find_all(exp.CTE)):
+        old[id(cte)] = cte.alias.lower()
+        alias = cte.args["alias"]
+        alias.set("this", exp.to_identifier(f"{GIVEN}{number}", quoted=True))
+    return old
+
+
+def _given_as(node: exp.Table, given: Mapping[int, str]) -> str | None:
+    """The definition that the name means where it stands; None: it means a table."""
+    outer = node.parent
+    while outer is not None:
+        found = outer.args.get("with_")
+        if isinstance(found, exp.With):
+            # One that is defined by itself, or later, means a table.
+            before = takewhile(lambda cte: not _contains(cte, node), found.expressions)
+            for cte in before:
+                if given[id(cte)] == node.name.lower():
+                    return str(cte.alias)
+        outer = outer.parent
+    return None
 
 
 def _contains(outer: exp.Expr, inner: exp.Expr) -> bool:
     parent: exp.Expr | None = inner
-    while parent is not None:
-        if parent is outer:
-            return True
+    while parent is not None and parent is not outer:
         parent = parent.parent
-    return False
+    return parent is not None
 
 
 def _columns(tree: exp.Expr) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import TypeVar
 from uuid import UUID
 
@@ -20,6 +20,8 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+#: More digits than any column has.
+EXACT = Context(prec=130)
 NUMBER = re.compile(r"[+-]?\d{1,60}(\.\d{1,60})?", re.ASCII)
 
 
@@ -96,7 +98,7 @@ def _decimal(value: object, precision: int, scale: int) -> Decimal:
         raise Unfit("a decimal number is wanted")
     try:
         number = Decimal(written)
-        fitted = number.quantize(Decimal(1).scaleb(-scale))
+        fitted = number.quantize(Decimal(1).scaleb(-scale), context=EXACT)
     except InvalidOperation:
         raise Unfit(f"it has more than {precision} digits") from None
     if fitted != number:

@@ -104,19 +104,13 @@ def _result(table: pa.Table, limits: QueryLimits) -> QueryResult:
             f"The answer takes more than {limits.max_result_bytes // MB} MB.",
             next_step="Ask for fewer rows or columns.",
         )
-    names = table.column_names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise QueryRefused(
-            f"Two columns of the answer are called {twice!r}.", next_step="Name one with AS."
-        )
     columns = tuple(Column(field.name, str(field.type), False) for field in table.schema)
     rows = [{name: to_json(value) for name, value in row.items()} for row in table.to_pylist()]
     return QueryResult(columns, rows, is_truncated)
 
 
 def to_json(value: Any) -> object:
-    """A value as JSON holds it exactly: decimals and moments as texts, bytes in hexadecimal."""
+    """A value as JSON holds it exactly: fractions and moments as texts, bytes in hexadecimal."""
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -125,6 +119,8 @@ def to_json(value: Any) -> object:
         return value.isoformat()
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Decimal) and value.as_tuple().exponent == 0:
+        return int(value)
     if isinstance(value, Decimal | UUID | timedelta):
         return str(value)
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
