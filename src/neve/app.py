@@ -162,7 +162,15 @@ def make_database(settings: Settings, catalogs: Catalogs, services: Services) ->
         open_queries,
         said.rules(),
         said.catalog or catalogs.default,
+        partial(make_in_process_engine, catalogs),
     )
+
+
+def make_in_process_engine(catalogs: Catalogs) -> Engine:
+    # What it imports is needed by functions without Spark alone.
+    from neve.in_process import InProcessEngine
+
+    return InProcessEngine(catalogs)
 
 
 def open_queries() -> Queries:

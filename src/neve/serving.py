@@ -28,6 +28,11 @@ class Serving(Looking):
         """The database operations: tables of tenants made, written, asked and compacted."""
         return self._app.database()
 
+    @property
+    def database_service_url(self) -> str | None:
+        """The server whose workers run COMPACT for functions; None where they do it themselves."""
+        return self._app.settings.database.service_url
+
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""
         return keep_plan(self._services, plan, requested_by)

@@ -6,27 +6,18 @@ answer so after it has applied the commit, and the table would be unreadable fro
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
-from pyiceberg.table.update import AssertTableUUID
 
-from neve.catalog.errors import failures, first_line, table_errors
-from neve.catalog.metadata_commit import REFUSED, unsure
-from neve.model.database import Column, Row, WriteKey
-from neve.model.errors import (
-    CatalogError,
-    CommitConflict,
-    CommitUnknown,
-    ExecutionError,
-    NeveError,
-)
+from neve.catalog.errors import failures, first_line
+from neve.catalog.sending import load, send
+from neve.model.database import MAX_FORMAT_VERSION, Column, Row, WriteKey
+from neve.model.errors import CatalogError, ExecutionError
 from neve.model.table import TableRef
 from neve.model.write_keys import from_text, to_text
 
@@ -36,8 +27,6 @@ if TYPE_CHECKING:
 #: In a snapshot's summary: the commit's own id, and the keys of the writes that are in it.
 WRITE_ID = "neve.write-id"
 WRITE_KEYS = "neve.write-keys"
-#: The newest format version that pyiceberg writes.
-MAX_FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,54 +102,14 @@ class PyicebergTable:
         properties = {WRITE_ID: write_id}
         if keys:
             properties[WRITE_KEYS] = to_text(keys)
-        transaction = self._table.transaction()
-        producer = transaction._append_snapshot_producer(properties)
+        producer = self._table.transaction()._append_snapshot_producer(properties)
         for file in staged.files:
             producer.append_data_file(file)
-        try:
-            updates, requirements = producer._commit()
-        except failures() as error:
-            raise CatalogError(
-                f"Manifests of {self._ref} could not be written: {first_line(error)}"
-            ) from error
-        asserted = (*requirements, AssertTableUUID(uuid=self._table.metadata.table_uuid))
-        # What pyiceberg wraps around it would send the request again.
-        send = inspect.unwrap(type(self._catalog).commit_table)
-        try:
-            send(self._catalog, self._table, asserted, updates)
-        except unsure() as error:
-            self._settle(write_id, error)
-        return producer.snapshot_id
-
-    def _settle(self, write_id: str, error: BaseException) -> None:
-        try:
-            now = open_table(self._ref, self._catalog)
-        except NeveError as silent:
-            raise self._unknown(error) from silent
-        if now.has_landed(write_id):
-            return
-        if isinstance(error, iceberg.CommitFailedException) or "database is locked" in str(error):
-            raise CommitConflict(
-                f"Others write to table {self._ref} all the time.", next_step="Send it again."
-            ) from error
-        if isinstance(error, REFUSED):
-            raise ExecutionError(
-                f"The catalog refused to append to {self._ref}: {first_line(error)}",
-                next_step="See that the catalog's user may commit to the table.",
-            ) from error
-        raise self._unknown(error) from error
-
-    def _unknown(self, error: BaseException) -> CommitUnknown:
-        return CommitUnknown(
-            f"Whether the rows are in {self._ref} is not known: {first_line(error)}",
-            next_step="Send it again with the same idempotency key: it counts once. Without a key, "
-            "look at the table first.",
-        )
+        return send(self._ref, self._catalog, self._table, producer)
 
 
 def open_table(ref: TableRef, catalog: Catalog) -> PyicebergTable:
-    with table_errors(ref):
-        return PyicebergTable(ref, catalog, catalog.load_table((*ref.namespace, ref.name)))
+    return PyicebergTable(ref, catalog, load(ref, catalog))
 
 
 def arrow_rows(table: Table, rows: Sequence[Row]) -> pa.Table:

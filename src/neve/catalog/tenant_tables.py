@@ -13,7 +13,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
-from pyiceberg.types import NestedField
+from pyiceberg.types import NestedField, UUIDType
 
 from neve.catalog.appending import PyicebergTable, open_table
 from neve.catalog.connect import Catalogs
@@ -27,7 +27,8 @@ from neve.model.table import TableRef
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CREATION_ID = "neve.creation-id"
+#: Not with the prefix of Neve, since that is for policies.
+CREATION_ID = "creation-request-id"
 
 
 class CatalogTables:
@@ -143,7 +144,9 @@ def iceberg_spec(new: NewTable, schema: Schema) -> PartitionSpec:
     for number, part in enumerate(new.partitions):
         transform = parse_transform(part.transform)
         source = schema.find_field(part.column)
-        if not transform.can_transform(source.field_type):
+        # pyiceberg cannot group rows by UUIDs.
+        is_uuid = isinstance(source.field_type, UUIDType) and part.transform == "identity"
+        if is_uuid or not transform.can_transform(source.field_type):
             raise InputError(
                 f"Column {part.column} of type {source.field_type} cannot be partitioned by "
                 f"{part.transform}."

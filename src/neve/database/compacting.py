@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from neve.database.bodies import Compact, CompactAnswer, CompactionStatistics
 from neve.database.cutting import cut_plan
 from neve.database.detecting import count_small
-from neve.model.database import DatabaseRules
-from neve.model.errors import ExecutionError
+from neve.documents import to_text
+from neve.model.database import MAX_FORMAT_VERSION, DatabaseRules
+from neve.model.errors import EngineNeeded, ExecutionError
 from neve.model.facts import TableFacts
 from neve.model.job import Job, JobRequest, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.plan import CompactionPlan
+from neve.model.policy import Engine
 from neve.model.table import TableRef
 from neve.service.context import OVERRIDES
 from neve.service.kept_plans import keep_plan, submit_kept
 from neve.service.operations.registry import planned_handler
-from neve.service.run_job import submit
+from neve.service.operations.rewrite_data_files import OPERATION, PLAN
+from neve.service.run_job import run, submit
 from neve.service.services import Services
 
 MB = 1024 * 1024
@@ -49,11 +52,7 @@ def begin(
     facts = services.surveyor.survey(table)
     small = count_small(facts, rules.small_file_bytes)
     untouched = _untouched(facts, small)
-    if small < rules.min_files_to_compact and not request.force:
-        reason = (
-            f"{small} files are smaller than {rules.small_file_bytes // MB} MB; "
-            f"{rules.min_files_to_compact} are needed to compact."
-        )
+    if reason := _too_few(small, request, rules):
         return Compaction(table, untouched, reason)
     plan = plan_of(services, facts, overrides_of(request, rules))
     plan = cut_plan(plan, request.max_files or rules.max_files_per_compaction)
@@ -68,6 +67,63 @@ def begin(
         plan.reason,
         rewrite.job_id if rewrite else None,
         expire.job_id if expire else None,
+    )
+
+
+def run_here(
+    services: Services, table: TableRef, request: Compact, rules: DatabaseRules
+) -> CompactAnswer:
+    """The same in this process, by the services' engine; what that cannot do is refused first."""
+    facts = services.surveyor.survey(table)
+    small = count_small(facts, rules.small_file_bytes)
+    if reason := _too_few(small, request, rules):
+        return _here(False, reason, _untouched(facts, small))
+    _refuse_what_is_for_spark(facts, rules)
+    plan = plan_of(services, facts, overrides_of(request, rules))
+    plan = cut_plan(plan, request.max_files or rules.max_files_per_compaction)
+    for group in plan.groups:
+        if group.engine is Engine.SPARK:
+            raise _needs_service(f"its files need Spark: {group.engine_reason}")
+    kept = "Snapshots were not expired: that needs a service." if request.expire_snapshots else ""
+    if plan.is_empty:
+        return _here(False, f"{plan.reason} {kept}".strip(), _untouched(facts, small))
+    wanted = {PLAN: json.loads(to_text(plan))}
+    job = JobRequest(table, str(OPERATION), wanted, trigger=Trigger.API, tenant=request.tenant_id)
+    outcome = run(services, job)
+    if not outcome.status.is_good:
+        raise ExecutionError(f"The compaction {outcome.status}: {outcome.reason}")
+    stats = CompactionStatistics(**asdict(outcome.stats))
+    answer = _here(stats.files_compacted > 0, f"{outcome.reason} {kept}".strip(), stats)
+    return answer.model_copy(update={"job_id": outcome.job_id})
+
+
+def _refuse_what_is_for_spark(facts: TableFacts, rules: DatabaseRules) -> None:
+    if facts.total_bytes > rules.local_compact_bytes:
+        limit = f"{rules.local_compact_bytes // MB} MB"
+        raise _needs_service(f"it is larger than {limit}, which is all that is compacted here")
+    if facts.delete_files:
+        raise _needs_service("some of its rows are deleted by delete files")
+    if facts.format_version > MAX_FORMAT_VERSION:
+        raise _needs_service(f"it has format version {facts.format_version}")
+
+
+def _needs_service(why: str) -> EngineNeeded:
+    return EngineNeeded(
+        f"The table is not compacted in this process: {why}.",
+        next_step="Set database.service_url to a Neve server, whose workers have Spark.",
+    )
+
+
+def _here(compacted: bool, reason: str, stats: CompactionStatistics) -> CompactAnswer:
+    return CompactAnswer(compacted=compacted, reason=reason, stats=stats, engine="in_process")
+
+
+def _too_few(small: int, request: Compact, rules: DatabaseRules) -> str | None:
+    if request.force or small >= rules.min_files_to_compact:
+        return None
+    return (
+        f"{small} files are smaller than {rules.small_file_bytes // MB} MB; "
+        f"{rules.min_files_to_compact} are needed to compact."
     )
 
 

@@ -31,6 +31,7 @@ from neve.model.errors import NeveError, QueryLimit, TableExists, TableNotFound
 from neve.model.job import Trigger
 from neve.model.table import TableRef
 from neve.model.write_keys import write_key
+from neve.service.ports import Engine
 from neve.service.services import Services
 
 #: Tables that are committed to at the same time, and that are counted at the same time.
@@ -49,9 +50,10 @@ class Database:
         queries: Callable[[], Queries],
         rules: DatabaseRules,
         catalog: str,
+        make_engine: Callable[[], Engine],
     ) -> None:
         self._services, self._tables, self._queries = services, tables, queries
-        self._rules, self._catalog = rules, catalog
+        self._rules, self._catalog, self._make_engine = rules, catalog, make_engine
         self._writing = ThreadPoolExecutor(WRITING_THREADS, "neve-write")
         self._counting = ThreadPoolExecutor(COUNTING_THREADS, "neve-count")
         self._detector = Detector(services.surveyor.survey, rules, self._counting, services.warn)
@@ -168,6 +170,11 @@ class Database:
         return compacting.begin(
             self._services, self._table(request), request, self._rules, Trigger.API
         )
+
+    def compact_here(self, request: Compact) -> CompactAnswer:
+        """Compact in this process, by an engine without a JVM; what that cannot do is refused."""
+        services = replace(self._services, make_engine=self._make_engine)
+        return compacting.run_here(services, self._table(request), request, self._rules)
 
     def compaction(self, begun: compacting.Compaction) -> CompactAnswer | None:
         """What came of it; None while its jobs run."""

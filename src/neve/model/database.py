@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+#: The newest format version that pyiceberg writes.
+MAX_FORMAT_VERSION = 2
 #: So many keys of writes to a table are remembered.
 MAX_WRITE_KEYS = 100_000
 #: A row, by the names of its columns.
