@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from neve.catalog.connect import Catalogs
 from neve.catalog.replacing import replace_files
 from neve.model.errors import EngineNeeded
+from neve.model.rebase import FileChange
 from neve.model.rewrite import FileDetails, RewriteTask, SpliceRequirements, TaskResult
 from neve.model.table import TableRef
 from neve.service.ports import Engine, Reporter
@@ -26,12 +27,16 @@ def _for_spark(
     method: Callable[Concatenate[Any, Asked], Answer],
 ) -> Callable[Concatenate[Any, Asked], Answer]:
     def call(_: Any, /, *arguments: Asked.args, **named: Asked.kwargs) -> Answer:
-        raise EngineNeeded(
-            "Only Spark can do this, and there is none here.",
-            next_step="Set database.service_url to a Neve server, whose workers have Spark.",
-        )
+        raise needs_spark()
 
     return call
+
+
+def needs_spark() -> EngineNeeded:
+    return EngineNeeded(
+        "Only Spark can do this, and there is none here.",
+        next_step="Set database.service_url to a Neve server, whose workers have Spark.",
+    )
 
 
 class InProcessEngine:
@@ -74,12 +79,20 @@ class InProcessEngine:
     ) -> None:
         replace_files(table, self._catalogs.writable(table.catalog), removed, added, properties)
 
+    def change_files(
+        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+    ) -> None:
+        """On exactly this head; where delete files have to follow, Spark is needed."""
+        if change.deletes.added or change.deletes.removed:
+            raise needs_spark()
+        catalog = self._catalogs.writable(table.catalog)
+        replace_files(table, catalog, change.removed, change.added, properties, head_id)
+
     stage = _for_spark(Engine.stage)
     commit_staged = _for_spark(Engine.commit_staged)
     rewrite = _for_spark(Engine.rewrite)
     execute = _for_spark(Engine.execute)
     move_deletes = _for_spark(Engine.move_deletes)
-    change_files = _for_spark(Engine.change_files)
     live_rows = _for_spark(Engine.live_rows)
     live_positions = _for_spark(Engine.live_positions)
     delete_files = _for_spark(Engine.delete_files)

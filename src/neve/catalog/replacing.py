@@ -47,11 +47,15 @@ def replace_files(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    head_id: int | None = None,
     sleep: Sleep = time.sleep,
 ) -> None:
-    """Replace files on the head that is there, if all of them are in it and no delete file is."""
+    """Replace files on the head that is there, if all of them are in it and no delete file is.
+
+    With `head_id` on no other head than that one.
+    """
     retrying(
-        partial(_replace_once, ref, catalog, removed, added, properties),
+        partial(_replace_once, ref, catalog, removed, added, properties, head_id),
         on=lambda error: isinstance(error, _HeadMoved),
         policy=POLICY,
         sleep=sleep,
@@ -68,8 +72,12 @@ def _replace_once(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    head_id: int | None,
 ) -> None:
     judged = load(ref, catalog)
+    found = judged.metadata.current_snapshot_id
+    if head_id not in (None, found):
+        raise CommitConflict(f"Table {ref} has another head by now: snapshot {found}.")
     with table_errors(ref):
         live = _live_files(ref, judged)
     gone = [file.path for file in removed if file.path not in live]

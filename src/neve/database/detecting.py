@@ -11,6 +11,7 @@ from neve.model.database import DatabaseRules
 from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
 from neve.model.table import TableRef
+from neve.planning.operations.rewrite_data_files import settled_snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,12 @@ class Finding:
 
 
 def count_small(facts: TableFacts, small_file_bytes: int) -> int:
-    return sum(file.size_bytes < small_file_bytes for file in facts.data_files)
+    """Small files, without those that an earlier run left: compacting again would gain nothing."""
+    settled = settled_snapshots(facts, small_file_bytes)
+    return sum(
+        file.size_bytes < small_file_bytes and file.added_snapshot_id not in settled
+        for file in facts.data_files
+    )
 
 
 def is_due(total: int, added: int, interval: int) -> bool:

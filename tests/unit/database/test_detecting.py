@@ -9,15 +9,24 @@ from types import SimpleNamespace
 import pytest
 from tests.unit.database.conftest import USERS
 
-from neve.database.detecting import Detector, Finding, is_due
+from neve.database.detecting import Detector, Finding, count_small, is_due
 from neve.model.database import DatabaseRules
 from neve.model.errors import CatalogError
+from neve.model.facts import TARGET_SIZE_PROPERTY
 
 MB = 1024 * 1024
 
 
 def facts(*sizes_mb):
-    return SimpleNamespace(data_files=[SimpleNamespace(size_bytes=s * MB) for s in sizes_mb])
+    """The first snapshot is one of another writer, the second one of a compaction."""
+    ours = {TARGET_SIZE_PROPERTY: str(128 * MB)}
+    return SimpleNamespace(
+        data_files=[SimpleNamespace(size_bytes=s * MB, added_snapshot_id=1) for s in sizes_mb],
+        snapshots=[
+            SimpleNamespace(snapshot_id=1, summary={}),
+            SimpleNamespace(snapshot_id=2, summary=ours),
+        ],
+    )
 
 
 @pytest.fixture
@@ -57,6 +66,12 @@ def test_one_of_the_writes_is_an_nth_one(total, added, due):
 def test_files_below_the_threshold_are_small(pool, sizes, found):
     detector = Detector(lambda table: facts(*sizes), DatabaseRules(), pool, print)
     assert look(detector) == [found]
+
+
+def test_what_a_compaction_left_small_is_not_counted_again():
+    found = facts(1, 2)
+    found.data_files[0].added_snapshot_id = 2
+    assert count_small(found, 64 * MB) == 1
 
 
 @pytest.mark.promise(51)
