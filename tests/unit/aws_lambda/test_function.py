@@ -11,6 +11,7 @@ from http.client import HTTPConnection
 
 import pytest
 from tests.unit.api.conftest import served
+from tests.unit.api.test_postman import ROOT, tool
 from tests.unit.database.lake import FIELDS, open_neve
 
 from neve.aws_lambda.function import Function
@@ -202,6 +203,28 @@ def test_the_runner_survives_calls_at_once(function):
         assert post({}, "/elsewhere")[0] == 404
         runner.shutdown()
         thread.join()
+
+
+def test_the_postman_collection_runs_against_the_runner(function):
+    folder = ROOT / "docs" / "postman"
+    read = lambda name: json.loads((folder / name).read_text("utf-8"))  # noqa: E731
+    with Runner(function, port=0) as runner:
+        thread = threading.Thread(target=runner.serve_forever, args=(0.05,))
+        thread.start()
+        results = list(
+            tool("run_postman").run(
+                read("database.postman_collection.json"),
+                read("local.postman_environment.json"),
+                base_url=f"http://127.0.0.1:{runner.server_port}",
+            )
+        )
+        runner.shutdown()
+        thread.join()
+
+    assert len(results) == 9
+    assert [result for result in results if not result[2]] == []
+    answer = function(event({"operation": "QUERY", **PLACE, "table": "users"}))
+    assert json.loads(answer["body"])["row_count"] == 5
 
 
 def _request(body):

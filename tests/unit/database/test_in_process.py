@@ -43,7 +43,7 @@ def compact(database, **more):
     return database.compact_here(ask("COMPACT", **more))
 
 
-@pytest.mark.promise(1, 2, 53)
+@pytest.mark.promise(53)
 def test_rows_stay_and_the_job_is_like_any_other(neve, database):
     before = told(database)
     answer = compact(database)
