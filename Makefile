@@ -21,7 +21,7 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit
-	$(PYTEST) tests/slow
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) tests/slow
 	$(PYTEST) tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80

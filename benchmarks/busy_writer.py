@@ -28,9 +28,9 @@ from neve.app import App, build_app
 from neve.model.errors import NeveError
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
@@ -62,7 +62,7 @@ def by_neve(
     def compact(table: str) -> str:
         ref = app.catalogs.parse(table)
         try:
-            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=policy)
+            outcome = maintenance.compact(ref, RewriteDataFilesArguments(), policy=policy)
         except NeveError:
             return REFUSED
         if outcome.status is Status.NOTHING_TO_DO:

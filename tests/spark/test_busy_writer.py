@@ -9,8 +9,8 @@ import pytest
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
-from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
 from neve.spark.operations import rewrite_data_files
@@ -71,8 +71,8 @@ def busy(lake, monkeypatch):
 
         lake.app.engine.use(engine)
         monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
-        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
-        outcome = lake.app.maintenance.compact(table, asked, where=None, policy=CompactionPolicy())
+        asked = RewriteDataFilesArguments(**{"engine": RewriteMode.SPARK, **request})
+        outcome = lake.app.maintenance.compact(table, asked, policy=CompactionPolicy())
         return table, outcome, seen[0]
 
     return run
@@ -217,7 +217,7 @@ def test_only_files_that_were_planned_are_taken(lake):
     )
     before, rows = lake.facts(table), lake.rows(table)
     plan = lake.app.maintenance.plan(
-        table, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=policy
+        table, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=policy
     )
     planned = {file.path for group in plan.groups for file in group.files}
 

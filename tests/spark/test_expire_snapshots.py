@@ -193,7 +193,7 @@ class InBetween:
     def commit(self, change):
         act, self._act = self._act, lambda: None
         act()
-        self._metadata.commit(change)
+        return self._metadata.commit(change)
 
 
 def test_a_tag_made_meanwhile_stops_the_commit(lake, later):

@@ -12,8 +12,8 @@ import pytest
 
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 
 pytestmark = pytest.mark.promise(1, 2)
 
@@ -61,9 +61,9 @@ def cured(lake, table, *, by="rewrite"):
 def by_iceberg(lake, table):
     """The same by Iceberg's own reader and writer."""
     maintenance = lake.app.maintenance
-    request = PlanRequest(engine=RewriteMode.SPARK)
+    request = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
     policy = maintenance.effective(table).compaction
-    outcome = maintenance.apply(maintenance.plan(table, request, where=None, policy=policy))
+    outcome = maintenance.apply(maintenance.plan(table, request, policy=policy))
     assert outcome.status is Status.SUCCEEDED, outcome.reason
 
 

@@ -29,7 +29,7 @@ class BrokenEngine(SparkEngine):
         super().__init__(lambda: session)
         self._commit = commit
 
-    def commit_staged(self, table, snapshot_id, staged, properties) -> None:
+    def commit_staged(self, table, snapshot_id, staged, properties, undo=None) -> None:
         self._commit(self.session, table, properties)
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from neve.model.facts import REBASED_FROM_PROPERTY, DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.planning import refusals
-from neve.planning.planner import PlanRequest
 from neve.service.operations.rollback import RollbackTarget
 from neve.spark.tables import iceberg
 from neve.testing.operations import roll_back
@@ -264,7 +264,7 @@ def test_a_row_that_was_written_again_is_not_taken_by_an_older_delete(lake):
     after_the_files(lake, lambda: lake.delete_equal(table, "id", 7))
     expected = rows_but(lambda n: n in (4, 7))
 
-    lake.app.maintenance.compact(table, PlanRequest(), where=None, policy=COPY)
+    lake.app.maintenance.compact(table, RewriteDataFilesArguments(), policy=COPY)
 
     assert by_spark(lake, table) == by_iceberg(lake, table) == expected
 

@@ -111,7 +111,11 @@ def _commit(
 
     def commit(numbers: Sequence[int]) -> None:
         run.services.engine.commit_staged(
-            run.table, snapshot_id, [staged[number] for number in numbers], run.properties
+            run.table,
+            snapshot_id,
+            [staged[number] for number in numbers],
+            run.properties,
+            run.undo,
         )
 
     return commit_untouched(

@@ -9,11 +9,12 @@ from neve.model.errors import InputError
 from neve.model.facts import DeleteKind
 from neve.model.groups import Interval
 from neve.model.plan import NothingToDo
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.planning.cost import CostModel, Rates, Speed
 from neve.planning.engines import SPARK_SPEED
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.testing.facts import (
     MB,
     NOW,
@@ -31,12 +32,15 @@ POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 RATES = Rates({engine: Speed(SPARK_SPEED) for engine in Engine})
 
 
-def plan_of(facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, **request):
+def plan_of(
+    facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, max_cost_usd=None, **arguments
+):
     return make_plan(
         facts,
         assess(facts, policy, NOW),
         policy,
-        PlanRequest(strategy, **request),
+        RewriteDataFilesArguments(strategy, **arguments),
+        max_cost_usd=max_cost_usd,
         cost_model=CostModel(),
         rates=rates,
         now=NOW,
