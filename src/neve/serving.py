@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neve.app import App
 from neve.looking import Looking, Table
@@ -23,9 +23,22 @@ from neve.service.stored_policies import check_room, filters_of, policy_text, ru
 #: Workers that a check names.
 MAX_SHOWN = 20
 
+if TYPE_CHECKING:
+    from neve.database.service import Database
+
 
 class Serving(Looking):
     """What servers ask besides; nothing in here runs a job."""
+
+    @property
+    def database(self) -> Database:
+        """The database operations: tables of tenants made, written, asked and compacted."""
+        return self._app.database()
+
+    @property
+    def database_service_url(self) -> str | None:
+        """The server whose workers run COMPACT for functions; None where they do it themselves."""
+        return self._app.settings.database.service_url
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""

@@ -24,6 +24,7 @@ from neve.service.store_ports import (
     Schedules,
     SetAsideTables,
     UncommittedFiles,
+    Writes,
 )
 
 Port = TypeVar("Port")
@@ -193,6 +194,10 @@ class WatchedStore(Watched[JobStore]):
     @property
     def workers(self) -> Workers:
         return self.target.workers
+
+    @property
+    def writes(self) -> Writes:
+        return self.target.writes
 
     @property
     def totals(self) -> StoreTotals:

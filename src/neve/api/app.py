@@ -13,6 +13,7 @@ from neve.api.limits import RequestLimits, SafeHeaders
 from neve.api.paths import SlashesInNames
 from neve.api.routes import (
     compact,
+    database,
     jobs,
     operations,
     plans,
@@ -27,7 +28,18 @@ from neve.api.submitting import API
 from neve.api.traces import trace
 from neve.neve import Neve
 
-ROUTERS = (compact, jobs, plans, tables, operations, policies, schedules, set_aside, service)
+ROUTERS = (
+    compact,
+    jobs,
+    plans,
+    tables,
+    operations,
+    policies,
+    schedules,
+    set_aside,
+    database,
+    service,
+)
 PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
 REFUSED: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "Refused.", "content": {problems.MEDIA_TYPE: PROBLEM}},

@@ -55,6 +55,11 @@ class NeveClient(Connection):
         body = {**_named(table), **_given(strategy=strategy), "options": options, **asking}
         return self._queue(f"{API}/compact", body, idempotency_key)
 
+    def database(self, request: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
+        """CREATE_TABLE, WRITE, QUERY or COMPACT, by its body; a WRITE is sent again with a key."""
+        answer: dict[str, Any] = self._post(f"{API}/database", request, key=key)
+        return answer
+
     def job(self, job_id: str) -> Job:
         """One job, with its outcome once there is one."""
         return Job.of(self._get(f"{API}/jobs/{part(job_id)}"))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from neve.model.database import WriteKey
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
 from neve.model.figures import StoreTotals
@@ -327,6 +328,24 @@ class Marks(Protocol):
         ...
 
 
+class Writes(Protocol):
+    """Writes to tables, by the tables' UUIDs: how many there were, and the keys of those with one.
+
+    The newest 100,000 keys of each table are kept.
+    """
+
+    def known(self, table_uuid: str, keys: Sequence[str]) -> dict[str, str]:
+        """Of the keys, those that were recorded, each with the content it came with."""
+        ...
+
+    def record(self, table_uuid: str, keys: Sequence[WriteKey], others: int = 0) -> int:
+        """Count these writes, each key once for good, and others without one.
+
+        Returns how many writes to the table there are by now.
+        """
+        ...
+
+
 class JobStore(
     JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
 ):
@@ -340,6 +359,11 @@ class JobStore(
     @property
     def marks(self) -> Marks:
         """What several processes agree on by it."""
+        ...
+
+    @property
+    def writes(self) -> Writes:
+        """Writes that were made through the database operations."""
         ...
 
     @property

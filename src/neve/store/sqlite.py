@@ -43,6 +43,7 @@ from neve.store.values import (
     table_of,
 )
 from neve.store.workers import SqliteWorkers
+from neve.store.writes import SqliteWrites
 
 
 class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
@@ -187,6 +188,10 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
     @cached_property
     def marks(self) -> SqliteMarks:
         return SqliteMarks(self._path)
+
+    @cached_property
+    def writes(self) -> SqliteWrites:
+        return SqliteWrites(self._path)
 
     @cached_property
     def plans(self) -> SqlitePlans:

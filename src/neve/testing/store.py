@@ -29,6 +29,7 @@ from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
 from neve.testing.shared import MemoryPolicies, MemoryWorkers
 from neve.testing.totals import MemoryTotals
+from neve.testing.writes import MemoryWrites
 
 
 class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
@@ -53,6 +54,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.plans = MemoryPlans(clock)
         self.policies = MemoryPolicies(clock)
         self.workers = MemoryWorkers(clock)
+        self.writes = MemoryWrites()
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:

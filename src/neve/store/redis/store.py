@@ -30,6 +30,7 @@ from neve.store.redis.schedules import RedisSchedules
 from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
 from neve.store.redis.stored_policies import RedisPolicies
 from neve.store.redis.workers import RedisWorkers
+from neve.store.redis.writes import RedisWrites
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -77,6 +78,10 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def marks(self) -> RedisMarks:
         return RedisMarks(self._server)
+
+    @property
+    def writes(self) -> RedisWrites:
+        return RedisWrites(self._server)
 
     @property
     def plans(self) -> RedisPlans:
