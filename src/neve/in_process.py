@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from neve.catalog.connect import Catalogs
 from neve.catalog.replacing import replace_files
 from neve.model.errors import EngineNeeded
+from neve.model.metadata_change import UndoTag
 from neve.model.rebase import FileChange
 from neve.model.rewrite import FileDetails, RewriteTask, SpliceRequirements, TaskResult
 from neve.model.table import TableRef
@@ -76,17 +77,24 @@ class InProcessEngine:
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
-        replace_files(table, self._catalogs.writable(table.catalog), removed, added, properties)
+        catalog = self._catalogs.writable(table.catalog)
+        replace_files(table, catalog, removed, added, properties, undo)
 
     def change_files(
-        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+        self,
+        table: TableRef,
+        head_id: int,
+        change: FileChange,
+        properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         """On exactly this head; where delete files have to follow, Spark is needed."""
         if change.deletes.added or change.deletes.removed:
             raise needs_spark()
         catalog = self._catalogs.writable(table.catalog)
-        replace_files(table, catalog, change.removed, change.added, properties, head_id)
+        replace_files(table, catalog, change.removed, change.added, properties, undo, head_id)
 
     stage = _for_spark(Engine.stage)
     commit_staged = _for_spark(Engine.commit_staged)

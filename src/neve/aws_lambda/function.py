@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 
 from neve.client.client import NeveClient
 from neve.database.bodies import REQUEST, Compact, CompactAnswer, CreateTable, Query, Write
-from neve.lazy import Lazy
 from neve.model.errors import InputError, NeveError, RecordsRefused
 from neve.model.problem_kinds import TYPE_PREFIX, kind_of
 from neve.neve import Neve
@@ -31,7 +31,9 @@ class Function:
     """One function; its Neve is opened by the first event, and serves those that follow."""
 
     def __init__(self, open_neve: Callable[[], Neve] = Neve.open) -> None:
-        self._neve = Lazy(open_neve)
+        self._open_neve = open_neve
+        self._opened: Neve | None = None
+        self._lock = threading.Lock()
 
     def __call__(self, event: object, context: object = None) -> Answer:
         """The answer to one event. Whatever it holds, there is one."""
@@ -45,8 +47,14 @@ class Function:
             return _problem(500, "defect", "The function made a mistake. Its log has the details.")
 
     def close(self) -> None:
-        if neve := self._neve.if_made:
-            neve.close()
+        if self._opened is not None:
+            self._opened.close()
+
+    def _neve(self) -> Neve:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_neve()
+            return self._opened
 
     def _answer(self, event: object) -> Answer:
         if not isinstance(event, Mapping):

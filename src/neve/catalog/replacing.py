@@ -16,12 +16,20 @@ from pyiceberg.manifest import (
     ManifestFile,
 )
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
 from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 from neve.catalog.errors import table_errors
 from neve.catalog.sending import load, send
-from neve.model.errors import CommitConflict
+from neve.model.errors import CommitConflict, ExecutionError
+from neve.model.metadata_change import UndoTag, taken_name
 from neve.model.rewrite import FileDetails
 from neve.model.table import TableRef
 from neve.retries import RetryPolicy, Sleep, retrying
@@ -47,15 +55,18 @@ def replace_files(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
     head_id: int | None = None,
     sleep: Sleep = time.sleep,
 ) -> None:
     """Replace files on the head that is there, if all of them are in it and no delete file is.
 
+    The state before is tagged by the same commit.
+
     With `head_id` on no other head than that one.
     """
     retrying(
-        partial(_replace_once, ref, catalog, removed, added, properties, head_id),
+        partial(_replace_once, ref, catalog, removed, added, properties, undo, head_id),
         on=lambda error: isinstance(error, _HeadMoved),
         policy=POLICY,
         sleep=sleep,
@@ -72,6 +83,7 @@ def _replace_once(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    undo: UndoTag | None,
     head_id: int | None,
 ) -> None:
     judged = load(ref, catalog)
@@ -97,9 +109,27 @@ def _replace_once(
         like = partitions[file.spec_id, file.partition]
         producer.append_data_file(_data_file(file, like))
     try:
-        send(ref, catalog, judged, producer)
+        send(ref, catalog, judged, producer, *(_tagged(judged, undo) if undo else ()))
     except CommitConflict as error:
         raise _HeadMoved(error.message, next_step=error.next_step) from error
+
+
+def _tagged(judged: Table, undo: UndoTag) -> tuple[list[TableUpdate], list[TableRequirement]]:
+    """The tag on the state before; where the job has one already, it stays where it is."""
+    earlier = judged.metadata.refs.get(undo.name)
+    if earlier is not None and earlier.snapshot_ref_type == SnapshotRefType.BRANCH:
+        raise ExecutionError(taken_name(undo))
+    current = judged.current_snapshot()
+    kept = current if earlier is None else judged.snapshot_by_id(earlier.snapshot_id)
+    assert kept is not None
+    tag = {
+        "ref-name": undo.name,
+        "type": "tag",
+        "snapshot-id": kept.snapshot_id,
+        "max-ref-age-ms": undo.max_age_ms(kept.timestamp_ms),
+    }
+    seen = {"ref": undo.name, "snapshot-id": earlier.snapshot_id if earlier else None}
+    return [SetSnapshotRefUpdate.model_validate(tag)], [AssertRefSnapshotId.model_validate(seen)]
 
 
 def _live_files(ref: TableRef, judged: Table) -> dict[str, DataFile]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
-from pyiceberg.table.update import AssertTableUUID
+from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 
 from neve.catalog.errors import failures, first_line, table_errors
 from neve.catalog.metadata_commit import REFUSED, unsure
@@ -28,7 +28,14 @@ def load(ref: TableRef, catalog: Catalog) -> Table:
         return catalog.load_table((*ref.namespace, ref.name))
 
 
-def send(ref: TableRef, catalog: Catalog, judged: Table, producer: Any) -> int:
+def send(
+    ref: TableRef,
+    catalog: Catalog,
+    judged: Table,
+    producer: Any,
+    more_updates: Sequence[TableUpdate] = (),
+    more_requirements: Sequence[TableRequirement] = (),
+) -> int:
     """Commit what the producer has gathered, on exactly the head that it was made on.
 
     Raises CommitConflict where nothing was changed, and CommitUnknown where nobody can tell.
@@ -43,12 +50,13 @@ def send(ref: TableRef, catalog: Catalog, judged: Table, producer: Any) -> int:
         raise CatalogError(
             f"Manifests of {ref} could not be written: {first_line(error)}"
         ) from error
-    asserted = (*requirements, AssertTableUUID(uuid=judged.metadata.table_uuid))
+    uuid = AssertTableUUID(uuid=judged.metadata.table_uuid)
+    asserted = (*requirements, *more_requirements, uuid)
     # What pyiceberg wraps around it would send the request again.
     commit_table = inspect.unwrap(type(catalog).commit_table)
     snapshot_id: int = producer.snapshot_id
     try:
-        commit_table(catalog, judged, asserted, updates)
+        commit_table(catalog, judged, asserted, (*updates, *more_updates))
     except unsure() as error:
         _settle(ref, catalog, lambda now: now.snapshot_by_id(snapshot_id) is not None, error)
     return snapshot_id
