@@ -96,6 +96,8 @@ class InProcessEngine:
         catalog = self._catalogs.writable(table.catalog)
         replace_files(table, catalog, change.removed, change.added, properties, undo, head_id)
 
+    fingerprint = _for_spark(Engine.fingerprint)
+    misread = _for_spark(Engine.misread)
     stage = _for_spark(Engine.stage)
     commit_staged = _for_spark(Engine.commit_staged)
     rewrite = _for_spark(Engine.rewrite)
