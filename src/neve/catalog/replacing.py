@@ -141,9 +141,23 @@ def _live_files(ref: TableRef, judged: Table) -> dict[str, DataFile]:
     for manifest in snapshot.manifests(judged.io):
         if manifest.content == ManifestContent.DELETES:
             raise CommitConflict(f"Rows of table {ref} were deleted by files meanwhile.")
-        for entry in manifest.fetch_manifest_entry(judged.io, discard_deleted=True):
+        entries = manifest.fetch_manifest_entry(judged.io, discard_deleted=True)
+        _refuse_if_cut(ref, manifest, len(entries))
+        for entry in entries:
+            if entry.data_file.file_path in found:
+                raise CommitConflict(f"{entry.data_file.file_path} is listed twice.")
             found[entry.data_file.file_path] = entry.data_file
     return found
+
+
+def _refuse_if_cut(ref: TableRef, manifest: ManifestFile, entries: int) -> None:
+    """pyiceberg takes a block without records for the end, and would write the manifest so anew."""
+    counts = (manifest.added_files_count, manifest.existing_files_count)
+    if None in counts or sum(count or 0 for count in counts) != entries:
+        raise ExecutionError(
+            f"{manifest.manifest_path} of table {ref} cannot be read as a whole here.",
+            next_step="Set database.service_url to a Neve server, whose workers have Spark.",
+        )
 
 
 def _data_file(file: FileDetails, like: DataFile) -> DataFile:

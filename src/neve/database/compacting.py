@@ -105,6 +105,10 @@ def _refuse_what_is_for_spark(facts: TableFacts, rules: DatabaseRules) -> None:
         raise _needs_service("some of its rows are deleted by delete files")
     if facts.format_version > MAX_FORMAT_VERSION:
         raise _needs_service(f"it has format version {facts.format_version}")
+    fields = [field for spec in facts.specs.values() for field in spec.fields]
+    if any(field.result_type == "double" for field in fields):
+        # The library that rewrites manifests here keeps 32 of their 64 bits.
+        raise _needs_service("it is or was partitioned by doubles")
 
 
 def _needs_service(why: str) -> EngineNeeded:

@@ -161,3 +161,29 @@ def test_files_that_need_spark_are_refused_before_there_is_a_job(neve):
     with pytest.raises(EngineNeeded, match="need Spark"):
         compact(neve.database)
     assert neve.history() == []
+
+
+@pytest.mark.promise(55)
+def test_partitions_of_doubles_are_for_spark(neve):
+    create(neve.database, fields=TYPED, partitioning=[{"field": "x"}])
+    for number in range(3):
+        write(neve.database, {"name": "a", "x": 0.1}, {"name": f"b{number}", "x": number / 3})
+
+    with pytest.raises(EngineNeeded, match="partitioned by doubles"):
+        compact(neve.database, force=True)
+
+
+@pytest.mark.promise(55)
+@pytest.mark.parametrize("spoil", [lambda found: found[:-1], lambda found: [*found, found[0]]])
+def test_manifests_that_are_read_otherwise_are_not_written_anew(neve, database, monkeypatch, spoil):
+    before, fetch = told(database), replacing.ManifestFile.fetch_manifest_entry
+    head = neve.survey(USERS).snapshot_id
+
+    def fetch_manifest_entry(self, *arguments, **options):
+        return spoil(fetch(self, *arguments, **options))
+
+    monkeypatch.setattr(replacing.ManifestFile, "fetch_manifest_entry", fetch_manifest_entry)
+    with pytest.raises(NeveError):
+        compact(database, force=True)
+    monkeypatch.undo()
+    assert (neve.survey(USERS).snapshot_id, told(database)) == (head, before)
