@@ -102,7 +102,8 @@ class PyicebergTable:
         properties = {WRITE_ID: write_id}
         if keys:
             properties[WRITE_KEYS] = to_text(keys)
-        producer = self._table.transaction()._append_snapshot_producer(properties)
+        # Never merging manifests: pyiceberg would write those of others anew as it reads them.
+        producer = self._table.transaction().update_snapshot(properties).fast_append()
         for file in staged.files:
             producer.append_data_file(file)
         return send(self._ref, self._catalog, self._table, producer)

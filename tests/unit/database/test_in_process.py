@@ -187,3 +187,17 @@ def test_manifests_that_are_read_otherwise_are_not_written_anew(neve, database, 
         compact(database, force=True)
     monkeypatch.undo()
     assert (neve.survey(USERS).snapshot_id, told(database)) == (head, before)
+
+
+def test_a_write_leaves_the_manifests_of_others_as_they_are(neve, database):
+    table = neve._app.catalogs.writable("lake").load_table(("t_a__default", "users"))
+    merging = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "1"}
+    with table.transaction() as transaction:
+        transaction.set_properties(merging)
+
+    def manifests():
+        return {manifest.path for manifest in neve.survey(USERS).manifests}
+
+    before = manifests()
+    write(database, {"name": "late", "age": 1})
+    assert before < manifests()
