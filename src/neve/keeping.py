@@ -16,7 +16,7 @@ from neve.service.figures import figures_of
 from neve.service.kept_plans import keep_plan, key_of, submit_kept
 
 
-class Serving(Looking):
+class Keeping(Looking):
     """What servers ask besides; nothing in here runs a job."""
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
