@@ -189,6 +189,7 @@ ANSWERS: dict[str, tuple[int | None, str | None, int | None]] = {
 }
 
 
+@pytest.mark.conformance("a commit whose end is unknown", "an unknown commit, landed or not")
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_applied_commit_and_what_follows_it_stay(house, work, answer):
@@ -203,6 +204,7 @@ def test_an_applied_commit_and_what_follows_it_stay(house, work, answer):
     assert len(house.catalog.commits) == 1
 
 
+@pytest.mark.conformance("a commit that fails", "an unknown commit, landed or not")
 @pytest.mark.parametrize("answer", ["503", "401", "403", "404", "409", "a broken connection"])
 def test_a_commit_that_was_not_applied_leaves_the_table_and_all_files_alone(house, answer):
     status, retry_after, code = ANSWERS[answer]

@@ -127,6 +127,7 @@ def test_a_writer_costs_its_groups_and_no_row(lake, busy, phase, write):
     assert files_by_partition(lake, table)["k1"] == (2 if write is append else 1)
 
 
+@pytest.mark.conformance("several groups in several commits", engines=("spark",))
 @pytest.mark.parametrize("phase", CONFLICTING)
 def test_the_innocent_are_committed_and_the_guilty_planned_again(lake, busy, phase):
     table, outcome, rows = busy(phase, delete)
@@ -140,6 +141,9 @@ def test_the_innocent_are_committed_and_the_guilty_planned_again(lake, busy, pha
     assert lake.rows(table) == rows
 
 
+@pytest.mark.conformance(
+    "a vector goes with its file", "row ids stay, partitioned", engines=("spark",)
+)
 @pytest.mark.parametrize("phase", CONFLICTING)
 @pytest.mark.parametrize("write", [append, delete, update])
 def test_rows_keep_their_ids_beside_a_writer(lake, busy, phase, write):
@@ -202,6 +206,7 @@ def test_ordering_rows_loses_no_more_than_the_guilty_group(lake, busy, strategy,
     assert files_by_partition(lake, table) == {"k0": 1, "k1": 1}
 
 
+@pytest.mark.conformance("files of mixed sizes", engines=("spark",))
 def test_only_files_that_were_planned_are_taken(lake):
     """Iceberg's action would take every small file of a partition."""
     table = lake.create()

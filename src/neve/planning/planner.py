@@ -88,6 +88,7 @@ def make_plan(
         small_file_bytes=policy.small_file_bytes,
         min_row_group_bytes=policy.min_row_group_bytes,
         undo_window_seconds=policy.undo_window_seconds,
+        verify=arguments.verify,
         steps=steps,
         reasons=_summarise(over_budget + reasons, has_work=bool(steps)),
         partitions=assessment.health.partitions,
@@ -176,6 +177,7 @@ def _group(
             candidate.delete_files,
             candidate.strategy,
             policy.min_row_group_bytes,
+            policy.target_file_size_bytes,
         ),
         mode,
     )

@@ -28,7 +28,7 @@ from neve.model.policies import (
     Value,
     Window,
 )
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 from neve.policy.keys import (
@@ -209,6 +209,7 @@ def _rewrite_data_files(table: TableRef, merged: Merged) -> RewriteDataFilesArgu
         sort_columns=columns,
         where=values.get("where"),
         engine=RewriteMode(values.get("engine", RewriteMode.AUTO)),
+        verify=Verify(values["verify"]) if "verify" in values else None,
     )
 
 

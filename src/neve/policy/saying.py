@@ -8,7 +8,7 @@ from __future__ import annotations
 from neve.model.errors import InputError
 from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Strategy
-from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY
+from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY, VERIFY
 from neve.policy.resolve import check_overrides
 
 
@@ -33,6 +33,8 @@ def say_compaction(
     said["undo_window"] = f"{policy.undo_window_seconds}s"
     said["guards.hot_partition_seconds"] = policy.hot_partition_seconds
     said["rewrite_data_files.engine"] = str(arguments.engine)
+    if arguments.verify is not None:
+        said[VERIFY] = str(arguments.verify)
     said |= _order(arguments)
     if max_cost_usd is not None:
         said["budget.max_cost_usd"] = max_cost_usd

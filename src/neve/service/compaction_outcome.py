@@ -11,6 +11,7 @@ from neve.model.policy import Engine
 from neve.planning.cost import actual_usd
 from neve.planning.health import count_small_files
 from neve.planning.proof import Change
+from neve.service.left_alone import MAX_NAMED
 from neve.service.rounds import Run
 from neve.service.step_run import merged
 from neve.service.verify import Verdict
@@ -48,6 +49,7 @@ def outcome_of(
         stats=_stats(run, after, changes, seconds),
         proof=verdict.proof if verdict else None,
         conflicts=run.conflicts,
+        left_alone=tuple(run.left_alone[:MAX_NAMED]),
         snapshot_before=before.snapshot_id,
         snapshot_after=after.snapshot_id,
         snapshots_before=len(before.snapshots),

@@ -200,6 +200,13 @@ class Engine(Protocol):
         """Order rows: rewrite and commit all files of the step's partitions."""
         ...
 
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those that `stage` and `rewrite` would read as other values.
+
+        Each with the reason. What cannot be opened is not among them.
+        """
+        ...
+
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
     ) -> None: ...
@@ -250,6 +257,10 @@ class Engine(Protocol):
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]: ...
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+        ...
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -24,7 +24,7 @@ from neve.model.facts import (
 from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState, Progress
 from neve.model.metadata_change import UndoTag
-from neve.model.outcome import EngineUse
+from neve.model.outcome import EngineUse, LeftAlone
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
 from neve.model.steps import RewriteDataFiles
@@ -33,7 +33,9 @@ from neve.planning.engines import row_of
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change
+from neve.planning.staleness import paths_of
 from neve.service.lease import HeldLease
+from neve.service.left_alone import told, without_misread
 from neve.service.services import Services
 from neve.service.staged import run_staged
 from neve.service.step_run import StepResult, StepRun, shared_out, use_of_spark
@@ -85,6 +87,9 @@ class Run:
     #: Groups that were committed, and the bytes that were written for them.
     committed: list[FileGroup] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
+    #: Files that engines inside tasks refused, and those that nobody rewrites.
+    refused: set[str] = field(default_factory=set)
+    left_alone: list[LeftAlone] = field(default_factory=list)
 
     @property
     def conflicts(self) -> int:
@@ -179,6 +184,7 @@ def _run_plan(
                 f"{len(groups)} groups could not be {_done(part.engine)} and went to Spark: "
                 f"{result.refused[0][1].rstrip('.')}."
             )
+            run.refused.update(path for group in groups for path in paths_of(group))
             parts.appendleft(step_for_spark(base, part, groups))
     return None, taken
 
@@ -268,6 +274,13 @@ def _run_part(
     properties = properties_of(run, number, part)
     if row_of(part.engine).runs_in_task:
         return _timed(run, lambda: run_in_tasks(_step_run(run, number, part, base, properties)))
+    kept, left = without_misread(run.services, base, part, run.refused)
+    if left:
+        run.left_alone.extend(left)
+        run.notes.append(told(left))
+    if kept is None:
+        return StepResult()
+    part = kept
     properties = {**properties, ENGINE_PROPERTY: str(part.engine)}
     if part.strategy.orders_rows:
         if run.undo is not None:
@@ -314,6 +327,7 @@ def _step_run(
         properties,
         run.plan.min_row_group_bytes,
         run.undo,
+        run.plan.verify,
     )
 
 

@@ -18,12 +18,14 @@ from neve.model.facts import (
 from neve.model.groups import FileGroup
 from neve.model.metadata_change import UndoTag
 from neve.model.outcome import Outcome
+from neve.model.policy import Verify
 from neve.model.rewrite import (
     BytesCompared,
     ColumnMetrics,
     CopyInputs,
     DeleteDetails,
     FileDetails,
+    FileProof,
     LeafColumn,
     RewriteTask,
     RowFingerprints,
@@ -32,6 +34,7 @@ from neve.model.rewrite import (
     StageOrder,
     TaskResult,
     WrittenFile,
+    proof_unread,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
@@ -69,8 +72,9 @@ class MemoryLake(FollowingLake):
     `compression` is output bytes per input byte; `before_stage`, `before_commit` and `after_commit`
     are called around a rewrite's work, to let other writers in or to raise; `lose_rows` breaks the
     engine, `refuse_groups` makes it refuse to copy, `fail_orders` makes it fail to rewrite,
-    `attempt` is the attempt at which a task succeeds; `loads` counts how often a catalog would have
-    been asked for the table.
+    `attempt` is the attempt at which a task succeeds, `odd_files` are those that Spark would
+    misread, each with the reason, `change_values` makes every engine write other values, and
+    `loads` counts how often a catalog would have been asked for the table.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -84,6 +88,8 @@ class MemoryLake(FollowingLake):
         self.refuse_groups: dict[int, str] = {}
         self.attempt = 0
         self.fail_orders: dict[int, str] = {}
+        self.odd_files: dict[str, str] = {}
+        self.change_values = False
         self.warmed_up = 0
         self.loads = 0
         self.before_stage: Callable[[], None] = lambda: None
@@ -143,7 +149,11 @@ class MemoryLake(FollowingLake):
         made = self._made(files, rows, order.outputs, order.order_id)
         paths = tuple(file.path for file in made)
         handle = (order.paths, tuple(made))
-        return StagedFiles(order.order_id, paths, rows, live_rows, handle=handle)
+        proof = None
+        if order.reads_back:
+            found = "changed" if self.change_values else "all"
+            proof = RowFingerprints(f"{live_rows}:all", f"{rows}:{found}")
+        return StagedFiles(order.order_id, paths, rows, live_rows, proof, handle=handle)
 
     def commit_staged(
         self,
@@ -177,6 +187,9 @@ class MemoryLake(FollowingLake):
         kept = tuple(file for file in self.facts.data_files if file.path not in removed)
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {path: self.odd_files[path] for path in paths if path in self.odd_files}
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
@@ -234,9 +247,9 @@ class MemoryLake(FollowingLake):
         wanted: SpliceRequirements,
         reporter: Reporter,
     ) -> list[TaskResult]:
-        return [self._run_task(task) for task in tasks]
+        return [self._run_task(task, wanted.verify) for task in tasks]
 
-    def _run_task(self, task: RewriteTask) -> TaskResult:
+    def _run_task(self, task: RewriteTask, verify: Verify) -> TaskResult:
         if task.group_id in self.refuse_groups:
             return TaskResult(task.group_id, refused=self.refuse_groups[task.group_id])
         numbers = range(len(task.inputs))
@@ -248,12 +261,15 @@ class MemoryLake(FollowingLake):
         )
         names = task.names(self.attempt, task.ladder[0])
         files = (
-            self._written(task, share, name) for share, name in zip(shares, names, strict=True)
+            self._written(task, share, name, verify)
+            for share, name in zip(shares, names, strict=True)
         )
         leftovers = task.names_before(self.attempt)
         return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
 
-    def _written(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
+    def _written(
+        self, task: RewriteTask, numbers: Sequence[int], name: str, verify: Verify
+    ) -> WrittenFile:
         is_copied = not row_of(task.ladder[0]).decodes
         records = {file.path: file.record_count for file in self.facts.data_files}
         size = sum(task.inputs[number].size_bytes for number in numbers)
@@ -269,10 +285,17 @@ class MemoryLake(FollowingLake):
             rows_deleted=rows - sum(live.values()),
             rows_out=sum(live.values()) - self.lose_rows,
             segments={task.ladder[0]: size},
-            proof=BytesCompared(size, size) if is_copied else RowFingerprints("all", "all"),
+            proof=self._proof(size, verify, is_copied=is_copied),
             split_offsets=tuple(range(4, 4 + len(numbers))),
             metrics=None if is_copied else ColumnMetrics(),
         )
+
+    def _proof(self, size: int, verify: Verify, *, is_copied: bool) -> FileProof:
+        if not verify.reads_values:
+            return proof_unread(verify, size, size)
+        if is_copied:
+            return BytesCompared(size, 0 if self.change_values else size)
+        return RowFingerprints("all", "changed" if self.change_values else "all")
 
     def replace_files(
         self,
@@ -367,6 +390,12 @@ class MemoryLake(FollowingLake):
     ) -> dict[str, int]:
         positions = self.live_positions(table, snapshot_id, paths)
         return {path: rows for path, (rows, _) in positions.items()}
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """A lake without values tells whether its engine has changed some."""
+        is_ours = self.history[snapshot_id].ancestry()[0].job_id is not None
+        rows = sum(self.live_rows(table, snapshot_id, paths).values())
+        return f"{rows}:{'changed' if self.change_values and is_ours else 'all'}"
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -78,6 +78,8 @@ class MemoryLakes:
     freed_files = _of_its_lake(StoredLake.freed_files)
     present_files = _of_its_lake(StoredLake.present_files)
 
+    misread = _of_its_lake(StoredLake.misread)
+    fingerprint = _of_its_lake(StoredLake.fingerprint)
     stage = _of_its_lake(StoredLake.stage)
     commit_staged = _of_its_lake(StoredLake.commit_staged)
     rewrite = _of_its_lake(StoredLake.rewrite)

@@ -93,6 +93,7 @@ def test_planning_again_after_a_run_gives_an_empty_plan(facts, strategy, compres
     assert again.reasons
 
 
+@pytest.mark.conformance("one file in two groups")
 @given(tables(), st.sampled_from(list(Strategy)))
 def test_plans_are_the_same_again_with_no_file_twice_and_groups_of_one_partition(facts, strategy):
     plan = plan_of(facts, strategy)

@@ -5,7 +5,7 @@ import pytest
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
 from neve.model.policies import PolicyBook, RewriteDataFilesArguments, Setting
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
 from neve.policy.documents import read_policies
 from neve.policy.effective import show_value
@@ -203,12 +203,25 @@ def test_an_unknown_key_on_the_command_line_is_an_error():
             RewriteDataFilesArguments(Strategy.ZORDER, ("a", "b c")),
         ),
         ({"engine": "spark"}, RewriteDataFilesArguments(engine=RewriteMode.SPARK)),
+        ({"verify": "full"}, RewriteDataFilesArguments(verify=Verify.FULL)),
+        ({"verify": "Metadata"}, RewriteDataFilesArguments(verify=Verify.METADATA)),
+        ({"verify": "off"}, RewriteDataFilesArguments(verify=Verify.OFF)),
+        # As YAML reads off without quotes.
+        ({"verify": False}, RewriteDataFilesArguments(verify=Verify.OFF)),
     ],
 )
 def test_a_compaction_is_asked_for_as_the_policy_says(said, arguments):
     policy = effective({"operations": {"rewrite_data_files": said}})
 
     assert policy.rewrite_data_files == arguments
+
+
+@pytest.mark.parametrize("value", [True, "none", "rows", 1])
+def test_there_are_three_ways_to_verify(value):
+    with pytest.raises((ConfigError, InputError)) as error:
+        effective({"operations": {"rewrite_data_files": {"verify": value}}})
+
+    assert "verify" in error.value.message
 
 
 def test_options_become_thresholds():

@@ -91,6 +91,7 @@ def test_the_snapshot_tells_who_made_it(services, plan, lake):
         "neve.layout": "binpack",
         "neve.engine": "spark",
         "neve.step": "0",
+        "neve.proof": '{"files": 1, "level": "metadata", "rows": 300}',
     }
 
 

@@ -97,6 +97,23 @@ def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, services, plan):
     assert "file:///lake/tue-1" in {file.path for file in lake.facts.data_files}
 
 
+def test_a_file_that_was_taken_out_and_added_again_is_another_one(lake, services, plan):
+    path = "file:///lake/tue-0"
+
+    def write():
+        (file,) = (file for file in lake.facts.data_files if file.path == path)
+        lake.remove(path)
+        lake.append(file)
+
+    once(lake, "before_commit", write)
+
+    outcome = services.apply(plan())
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert days_left(lake) == ["tue"]
+    assert lake.facts.snapshot_id == lake.facts.snapshots[-1].snapshot_id
+
+
 def test_writers_may_come_back_between_two_tries_of_a_commit(lake, compact):
     victims = iter(["mon", "tue"])
 
@@ -432,3 +449,24 @@ def test_an_old_delete_is_no_new_one(services, plan, lake):
     outcome = services.apply(made)
 
     assert (outcome.status, outcome.proof.rows_deleted) == (Status.SUCCEEDED, 10)
+
+
+@pytest.mark.parametrize(
+    ("days", "where"),
+    [(DAYS, "3 partitions, day=mon among them"), (DAYS[:1], "partition day=mon")],
+)
+def test_a_conflict_tells_who_came_in_between_and_where(services, lake, days, where):
+    kept = [file for file in lake.facts.data_files if file.partition[1][0] in days]
+    lake.facts = replace(lake.facts, data_files=tuple(kept))
+    lake.history[lake.facts.snapshot_id] = lake.facts
+    arguments = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
+    made = services.plan(TABLE, arguments, policy=POLICY)
+    once(lake, "before_commit", lambda: [lake.remove(f"file:///lake/{day}-0") for day in days])
+
+    outcome = services.apply(made)
+
+    head = lake.facts.ancestry()[0]
+    who = f"Snapshot {head.snapshot_id} (overwrite at {head.committed_at.isoformat()})"
+    more = f", the last of {len(days)} commits," if len(days) > 1 else ""
+    assert outcome.status is Status.FAILED
+    assert f"{who}{more} came in between and changed {where}." in outcome.reason

@@ -21,13 +21,16 @@ from neve.model.facts import EPOCH_PROPERTY, STEP_PROPERTY, SnapshotFacts, Table
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome, Status
-from neve.model.plan import CompactionPlan
+from neve.model.plan import CompactionPlan, NothingToDo
 from neve.model.policies import EffectivePolicy, RewriteDataFilesArguments
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, Engine, Verify, stricter
 from neve.planning.health import assess
+from neve.planning.left_alone import without_left_alone
+from neve.planning.metadata_changes import who_came_between
 from neve.planning.planner import make_plan
 from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
+from neve.planning.refusals import refusal_to_read_back
 from neve.service.ancestry import lost_history
 from neve.service.compaction_outcome import outcome_of, summary_of
 from neve.service.context import JobContext, Prepared, overrides_of
@@ -119,9 +122,11 @@ def plan_compaction(
 ) -> CompactionPlan:
     """The plan for a table that was surveyed."""
     now = services.clock()
+    outcomes = services.store.outcomes()
+    rates = learn_rates(outcomes, facts.table)
+    facts, reasons = without_left_alone(facts, outcomes, arguments, policy.min_row_group_bytes)
     assessment = assess(facts, policy, now)
-    rates = learn_rates(services.store.outcomes(), facts.table)
-    return make_plan(
+    plan = make_plan(
         facts,
         assessment,
         policy,
@@ -131,6 +136,24 @@ def plan_compaction(
         rates=rates,
         now=now,
     )
+    _refuse_unprovable(facts, plan)
+    if not reasons:
+        return plan
+    others = [r for r in plan.reasons if r.code is not NothingToDo.FILTER_MATCHES_NOTHING]
+    # Where nothing else is to be done, it is the reason for that.
+    told = (*reasons, *others) if plan.is_empty else (*others, *reasons)
+    return replace(plan, reasons=told)
+
+
+def _refuse_unprovable(facts: TableFacts, plan: CompactionPlan) -> None:
+    """Raise where more is asked for than can be proven of what Iceberg writes."""
+    if plan.verify is not Verify.FULL or all(g.engine is not Engine.SPARK for g in plan.groups):
+        return
+    if why := refusal_to_read_back(facts):
+        raise InputError(
+            f"What is rewritten of table {facts.table} cannot be verified in full: {why}.",
+            next_step="Leave --verify out, or say --verify metadata.",
+        )
 
 
 def compact(
@@ -182,9 +205,14 @@ def apply_exactly(
 
 
 def with_undo_window(services: Services, plan: CompactionPlan, facts: TableFacts) -> CompactionPlan:
-    """How long a run can be undone is for the deployment to say, and not for a file."""
-    told = services.policies.effective(facts).compaction.undo_window_seconds
-    return replace(plan, undo_window_seconds=max(plan.undo_window_seconds, told))
+    """How long a run can be undone is for the deployment to say, and not for a file.
+
+    So is what is verified, where a policy says it: a plan may ask for more, and not for less.
+    """
+    told = services.policies.effective(facts)
+    window = max(plan.undo_window_seconds, told.compaction.undo_window_seconds)
+    verify = stricter(plan.verify, told.rewrite_data_files.verify)
+    return replace(plan, undo_window_seconds=window, verify=verify)
 
 
 def _apply(
@@ -277,7 +305,13 @@ def _execute(run: Run) -> Outcome:
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, failure, stopped)
-    verdict = verify_commits(services, plan.table, ours, known=[run.before, after])
+    verdict = verify_commits(
+        services,
+        plan.table,
+        ours,
+        known=[run.before, after],
+        reads_values=plan.verify is Verify.FULL,
+    )
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()
@@ -335,7 +369,11 @@ def _without_commit(
         reason = " ".join([failure.error.message, *run.notes])
         return outcome_of(run, Status.FAILED, reason, after=after)
     if run.conflicts:
-        reason = " ".join([*run.refusals[-1:], *run.notes])
+        taken = [group.partition for group in run.taken_by_writers]
+        who = who_came_between(run.before, after, taken)
+        reason = " ".join(part for part in (*run.refusals[-1:], who, *run.notes) if part)
         return outcome_of(run, Status.FAILED, reason, after=after)
+    if run.left_alone:
+        return outcome_of(run, Status.NOTHING_TO_DO, " ".join(run.notes), after=after)
     reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
     return outcome_of(run, Status.NOTHING_TO_DO, reason, after=after)
