@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
+from neve.keeping import Keeping
 from neve.listeners import CarefulReporter, Listeners
 from neve.looking import Overrides, Table
 from neve.machine import Check
@@ -55,7 +56,6 @@ from neve.service.plan_file import plan_document, read_plan_file, write_plan_fil
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
-from neve.serving import Serving
 from neve.settings import load_settings
 from neve.telemetry import event_log, spark_log, warning_log
 from neve.working import TableTurn
@@ -79,7 +79,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Serving, Announcing):
+class Neve(Queueing, Keeping, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from neve.database.service import Database
 
 
-class Serving(Looking):
+class Keeping(Looking):
     """What servers ask besides; nothing in here runs a job."""
 
     @property
