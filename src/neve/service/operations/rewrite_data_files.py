@@ -35,6 +35,7 @@ from neve.planning.planner import PlanRequest, make_plan
 from neve.planning.proof import Change
 from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
+from neve.planning.staleness import got_row_ids
 from neve.policy.effective import plan_request
 from neve.service.ancestry import lost_history
 from neve.service.context import JobContext, Prepared, overrides_of
@@ -236,7 +237,7 @@ def _execute(run: Run) -> Outcome:
         return _without_commit(run, after, tag, failure, stopped)
     verdict = verify_commits(services, plan.table, ours, known=[run.before, after])
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
-    if problem := verdict.problem or lost_history(after, seen):
+    if problem := verdict.problem or lost_history(after, seen) or _lost_row_ids(run, after, ours):
         run.held.require()
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
@@ -249,6 +250,15 @@ def _execute(run: Run) -> Outcome:
     told = [_summary(verdict.changes), *run.notes, *note, moved]
     reason = " ".join(part for part in told if part)
     return _outcome(run, status, reason, after=after, verdict=verdict)
+
+
+def _lost_row_ids(run: Run, after: TableFacts, ours: list[SnapshotFacts]) -> str | None:
+    """Iceberg's own action commits what it ordered, also where rows got ids meanwhile."""
+    if not any(step.strategy.orders_rows for step in run.plan.steps):
+        return None
+    if not got_row_ids(run.before, replace(after, snapshot_id=ours[0].parent_id)):
+        return None
+    return "The table was upgraded meanwhile: rows had been given ids, and have others now."
 
 
 def _after_failure(
