@@ -214,3 +214,23 @@ def test_an_append_beside_a_sort_is_kept(lake, let_in, strategy):
 
     assert outcome.reason == "3 files became 1."
     assert lake.rows(table) == rows_of(*range(34))
+
+
+@pytest.mark.promise(1)
+def test_rows_that_are_given_ids_beside_a_sort_keep_them(lake, let_in):
+    table = lake.create()
+    lake.fill(table)
+    seen = []
+
+    def upgrade():
+        lake.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')")
+        lake.fill(table, start=30, rows=4, files=1)
+        seen.append(lake.lineage(table))
+
+    let_in(BEFORE_THE_COMMIT, upgrade)
+
+    outcome = lake.compact(table, Strategy.SORT, by=("id",))
+
+    assert outcome.status is Status.FAILED
+    assert "rolled back" in outcome.reason
+    assert lake.lineage(table) == seen[0]
