@@ -393,6 +393,10 @@ REFUSED = {
         ),
         "name of a row's id",
     ),
+    "the name of a place": (
+        lambda p: setattr(p, "columns", [{**COLUMNS[0], "name": "_pos"}]),
+        "name of a row's position",
+    ),
     "a required column that is missing": (
         lambda p: setattr(
             p, "columns", [*COLUMNS, {**COLUMNS[0], "id": 3, "name": "x", "required": True}]
