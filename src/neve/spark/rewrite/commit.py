@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
@@ -40,7 +41,8 @@ def replace_files(
             java_files(session, loaded, removed), java_files(session, loaded, added)
         )
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-        publish(session, loaded, rewrite, undo)
+        unnumbered = any(file.first_row_id is None for file in removed)
+        publish(session, loaded, rewrite, undo, unnumbered_at=snapshot_id if unnumbered else None)
 
 
 def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
@@ -68,10 +70,11 @@ def commit_staged(
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
         loaded = handles[0].table
+        unnumbered = loaded.operations().current().formatVersion() < FIRST_WITH_ROW_IDS
         rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-        publish(session, loaded, rewrite, undo)
+        publish(session, loaded, rewrite, undo, unnumbered_at=snapshot_id if unnumbered else None)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:

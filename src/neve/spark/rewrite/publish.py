@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from neve.model.errors import CommitConflict, ExecutionError
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.metadata_change import MAIN, UndoTag, taken_name
 from neve.retries import retrying
 from neve.spark.retries import POLICY
@@ -20,8 +21,19 @@ from neve.spark.tables import iceberg
 RACED = "CommitFailedException"
 
 
-def publish(session: SparkSession, loaded: Any, rewrite: Any, undo: UndoTag | None) -> None:
-    """Commit on whatever head the rewrite is valid for; where somebody was faster, again."""
+def publish(
+    session: SparkSession,
+    loaded: Any,
+    rewrite: Any,
+    undo: UndoTag | None,
+    *,
+    unnumbered_at: int | None = None,
+) -> None:
+    """Commit on whatever head the rewrite is valid for; where somebody was faster, again.
+
+    `unnumbered_at` is the snapshot at which replaced rows had no ids yet. A commit of others since
+    has given them theirs, where the table has such a format now, and the new files do not know.
+    """
     operations = loaded.operations()
     tried: list[int] = []
 
@@ -31,6 +43,8 @@ def publish(session: SparkSession, loaded: Any, rewrite: Any, undo: UndoTag | No
             return
         snapshot = rewrite.apply()
         tried.append(snapshot.snapshotId())
+        if unnumbered_at is not None:
+            _refuse_numbered(operations.current(), snapshot, unnumbered_at)
         _swap(session, operations, snapshot, undo)
 
     retrying(attempt, on=_is_raced, policy=POLICY)
@@ -52,6 +66,14 @@ def publish_on(
             next_step="Run the command again: it plans again.",
         )
     _swap(session, loaded.operations(), snapshot, undo)
+
+
+def _refuse_numbered(base: Any, snapshot: Any, unnumbered_at: int) -> None:
+    if base.formatVersion() >= FIRST_WITH_ROW_IDS and snapshot.parentId() != unnumbered_at:
+        raise CommitConflict(
+            "Rows got their ids while they were rewritten without.",
+            next_step="Run the command again: it plans again.",
+        )
 
 
 def _swap(session: SparkSession, operations: Any, snapshot: Any, undo: UndoTag | None) -> None:
