@@ -12,7 +12,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
@@ -70,7 +69,7 @@ def commit_staged(
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
         loaded = handles[0].table
-        unnumbered = loaded.operations().current().formatVersion() < FIRST_WITH_ROW_IDS
+        unnumbered = any(handle.unnumbered for handle in handles)
         rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from neve.model.errors import ExecutionError
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
@@ -74,6 +75,8 @@ class Staged:
     removed: Any
     vectors: Any
     added: Any
+    #: Whether rows had no ids when they were read.
+    unnumbered: bool
 
 
 def stage_files(
@@ -82,6 +85,8 @@ def stage_files(
     """Write the rows of each order, deletes applied as of the snapshot, into new files."""
     loaded = load_table(session, table)
     with engine_errors(f"Planning the rewrite of table {table}"):
+        # Now: the catalog may hand the same table to whoever upgrades it meanwhile.
+        unnumbered = loaded.operations().current().formatVersion() < FIRST_WITH_ROW_IDS
         tasks = _tasks_by_path(session, loaded, snapshot_id, orders)
         missing = set(_difference(session, orders, tasks))
     ready = [order for order in orders if missing.isdisjoint(order.paths)]
@@ -93,7 +98,7 @@ def stage_files(
     if not ready:
         return gone
     task_of = value_in(session, tasks)
-    stager = _Stager(session, _clone(session), table, loaded, task_of)
+    stager = _Stager(session, _clone(session), table, loaded, task_of, unnumbered)
     threads, join = min(MAX_CONCURRENT_GROUPS, len(ready)), for_other_threads(session)
     with ThreadPoolExecutor(threads, "neve-rewrite", initializer=join) as pool:
         return gone + list(pool.map(stager.stage, ready))
@@ -109,6 +114,7 @@ class _Stager:
     loaded: Any
     #: From a path to its scan task.
     task_of: Any
+    unnumbered: bool
 
     def stage(self, order: StageOrder) -> StagedFiles:
         try:
@@ -138,7 +144,9 @@ class _Stager:
             paths=tuple(path for path, _ in written),
             rows=sum(rows for _, rows in written),
             live_rows=live_rows,
-            handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
+            handle=Staged(
+                table, group.rewrittenFiles(), group.danglingDVs(), added, self.unnumbered
+            ),
         )
 
     def _tasks(self, order: StageOrder) -> Any:
