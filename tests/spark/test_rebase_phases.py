@@ -14,7 +14,7 @@ import pytest
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
 from neve.model.policies import RewriteDataFilesArguments
-from neve.model.policy import CompactionPolicy
+from neve.model.policy import CompactionPolicy, RewriteMode
 from neve.spark import engine as spark_engine
 from neve.spark.rewrite import publish
 from neve.spark.rewrite.task import run_task
@@ -257,3 +257,28 @@ def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, ki
         assert "planned again" not in outcome.reason
         if phase in NEED_A_DELETE:
             assert REBASED_FROM_PROPERTY in lake.head(table).summary
+
+
+@pytest.mark.parametrize("engine", ["spark", "copy"])
+def test_rows_that_got_their_ids_meanwhile_keep_them(lake, monkeypatch, engine):
+    """An upgrade and a commit number all rows, also those that are just being rewritten."""
+    table = lake.create(COLUMNS, version=2)
+    lake.fill(table, *VALUES, files=2, rows=20)
+    write = Once(lambda: _upgrade(lake, table))
+    for work in ("stage", "run_tasks"):
+        wrapped = around(getattr(lake.app.spark, work), after=write)
+        monkeypatch.setattr(lake.app.spark, work, wrapped)
+    mode = RewriteMode.SPARK if engine == "spark" else RewriteMode.AUTO
+
+    outcome = lake.app.maintenance.compact(
+        table,
+        RewriteDataFilesArguments(engine=mode),
+        policy=CompactionPolicy(min_row_group_bytes=1),
+    )
+
+    assert (write.is_done, outcome.status) == (True, Status.SUCCEEDED), outcome.reason
+    upgraded = lake.facts(table).ancestry()[::-1][1].snapshot_id
+    seen = lake.rows(
+        table, "*, _row_id, _last_updated_sequence_number", at=f"VERSION AS OF {upgraded}"
+    )
+    assert lake.lineage(table) == seen

@@ -19,6 +19,8 @@ ENGINE_PROPERTY = "neve.engine"
 PROOF_PROPERTY = "neve.proof"
 STEP_PROPERTY = "neve.step"
 OPERATION_PROPERTY = "neve.operation"
+#: From this format version on rows have ids.
+FIRST_WITH_ROW_IDS = 3
 #: The snapshot that was rewritten, where it is not the one that was committed on.
 REBASED_FROM_PROPERTY = "neve.rebased-from"
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from neve.model.facts import (
+    FIRST_WITH_ROW_IDS,
     DataFileFacts,
     DeleteFileFacts,
     DeleteKind,
@@ -64,6 +65,10 @@ class Meanwhile:
         self._deletes_then = _Deletes(base.delete_files, base.specs)
         self._deletes_now = _Deletes(head.delete_files, head.specs)
         self.base_sequence_number = newest_sequence_number(base)
+        #: A commit of format v3 gives ids to all rows that have none.
+        self.may_have_numbered_rows = (
+            head.format_version >= FIRST_WITH_ROW_IDS and head.snapshot_id != base.snapshot_id
+        )
 
     def standing(self, paths: Iterable[str]) -> Standing:
         """How the group of these sources stands."""

@@ -162,6 +162,8 @@ def _follow(run: StepRun, waiting: Replacements, attempt: int) -> _Followed:
 
 
 def _standing(meanwhile: Meanwhile, one: Replacement) -> Standing:
+    if meanwhile.may_have_numbered_rows and any(f.first_row_id is None for f in one.removed):
+        return Standing("rows got their ids while they were rewritten without")
     standing = meanwhile.standing(paths_of(one.group))
     if standing.taken is not None or standing.is_untouched:
         return standing

@@ -110,6 +110,19 @@ def test_new_equality_deletes_are_told(number):
         assert standing.equalities == {delete}
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "is_same_snapshot", "expected"),
+    [(2, 2, False, False), (2, 3, False, True), (3, 3, False, True), (2, 3, True, False)],
+)
+def test_rows_without_ids_get_them_by_a_commit_of_format_3(then, now, is_same_snapshot, expected):
+    base = replace(BASE, format_version=then)
+    head = replace(later(base, position()), format_version=now)
+    if is_same_snapshot:
+        head = replace(head, snapshot_id=base.snapshot_id)
+
+    assert Meanwhile(base, head).may_have_numbered_rows is expected
+
+
 APPLIED = equality("applied", 4)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.facts import DeleteKind
+from neve.model.errors import CommitConflict
+from neve.model.facts import FIRST_WITH_ROW_IDS, DeleteKind
 from neve.model.metadata_change import UndoTag
 from neve.model.rebase import DeleteEntry, FileChange
 from neve.model.table import TableRef
@@ -39,8 +40,20 @@ def change_files(
     loaded = load_table(session, table)
     what = f"Committing to table {table}"
     with engine_errors(what):
+        _refuse_old_deletes(loaded, change, what)
         rewrite = with_summary(_rewrite(session, loaded, head_id, change), properties)
     publish_on(session, loaded, rewrite, head_id, undo, what)
+
+
+def _refuse_old_deletes(loaded: Any, change: FileChange, what: str) -> None:
+    """The table may have been upgraded since delete files were written for it."""
+    version = loaded.operations().current().formatVersion()
+    kinds = {delete.kind for delete in change.deletes.added}
+    if version >= FIRST_WITH_ROW_IDS and DeleteKind.POSITION in kinds:
+        raise CommitConflict(
+            f"{what} failed: the table has format v{version} now, and its deletes are vectors.",
+            next_step="Run the command again: it plans again.",
+        )
 
 
 def _rewrite(session: SparkSession, loaded: Any, head_id: int, change: FileChange) -> Any:

@@ -41,7 +41,8 @@ def replace_files(
         gone = java_files(session, loaded, removed)
         rewrite = loaded.newRewrite().rewriteFiles(gone, java_files(session, loaded, added))
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-    sources = RemovedFiles(session, loaded, what, snapshot_id, gone)
+        unnumbered = any(file.first_row_id is None for file in removed)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, gone, unnumbered)
     publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
 
 
@@ -71,10 +72,11 @@ def commit_staged(
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
         loaded = handles[0].table
+        unnumbered = any(handle.unnumbered for handle in handles)
         rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-    sources = RemovedFiles(session, loaded, what, snapshot_id, removed)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, removed, unnumbered)
     publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from neve.model.errors import CommitConflict
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.spark.functions import location_of_file
 from neve.spark.rewrite.publish import HeadMoved
 from neve.spark.tables import iceberg
@@ -29,6 +30,8 @@ class RemovedFiles:
     what: str
     since_id: int
     files: Any
+    #: Whether rows of them had no ids yet when they were read.
+    are_unnumbered: bool
     #: Snapshots that did nothing to them; a second try need not read them again.
     harmless: set[int] = field(default_factory=set)
 
@@ -37,6 +40,7 @@ class RemovedFiles:
         if head is None or snapshot.parentId() != head.snapshotId():
             raise HeadMoved(f"{self.what} failed: the head of the table has moved.")
         current = head.snapshotId()
+        self._refuse_if_numbered(base, current)
         while current != self.since_id:
             found = base.snapshot(current) if current is not None else None
             if found is None:
@@ -47,10 +51,13 @@ class RemovedFiles:
             current = found.parentId()
         self._refuse_if_listed_twice(snapshot.summary())
 
-    def _look_at(self, snapshot: Any) -> None:
-        if snapshot.firstRowId() == 0:
-            # The first commit of format 3 gives ids to all rows that are there.
+    def _refuse_if_numbered(self, base: Any, head_id: int) -> None:
+        """The first commit of a format with row ids gives them to all rows that are there."""
+        has_ids = base.formatVersion() >= FIRST_WITH_ROW_IDS
+        if self.are_unnumbered and has_ids and head_id != self.since_id:
             raise self._conflict("rows were given ids that the new files do not have")
+
+    def _look_at(self, snapshot: Any) -> None:
         if snapshot.operation() == "append":
             # It removes nothing, and what it adds a second time shows in our own summary.
             return

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from neve.model.errors import ExecutionError, RowsError
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.rewrite import RowFingerprints, StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.rows.fingerprint import Fingerprint
@@ -81,6 +82,9 @@ class Staged:
     removed: Any
     vectors: Any
     added: Any
+    #: Whether rows had no ids when they were read.
+    #: Whether rows of its files have no ids yet.
+    unnumbered: bool = False
 
 
 def stage_files(
@@ -89,6 +93,8 @@ def stage_files(
     """Write the rows of each order, deletes applied as of the snapshot, into new files."""
     loaded = load_table(session, table)
     with engine_errors(f"Planning the rewrite of table {table}"):
+        # Now: the catalog may hand the same table to whoever upgrades it meanwhile.
+        unnumbered = loaded.operations().current().formatVersion() < FIRST_WITH_ROW_IDS
         tasks = _tasks_by_path(session, loaded, snapshot_id, orders)
         missing = set(_difference(session, orders, tasks))
     ready = [order for order in orders if missing.isdisjoint(order.paths)]
@@ -100,7 +106,7 @@ def stage_files(
     if not ready:
         return gone
     task_of, clone = value_in(session, tasks), _clone(session)
-    stager = _Stager(session, clone, reading_session(clone), table, loaded, task_of)
+    stager = _Stager(session, clone, reading_session(clone), table, loaded, task_of, unnumbered)
     threads, join = min(MAX_CONCURRENT_GROUPS, len(ready)), for_other_threads(session)
     with ThreadPoolExecutor(threads, "neve-rewrite", initializer=join) as pool:
         return gone + list(pool.map(stager.stage, ready))
@@ -132,6 +138,8 @@ class _Stager:
     loaded: Any
     #: From a path to its scan task.
     task_of: Any
+    #: Whether rows of its files have no ids yet.
+    unnumbered: bool = False
 
     def stage(self, order: StageOrder) -> StagedFiles:
         try:
@@ -163,7 +171,9 @@ class _Stager:
             rows=sum(rows for _, rows in written),
             live_rows=live_rows,
             proof=proof,
-            handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
+            handle=Staged(
+                table, group.rewrittenFiles(), group.danglingDVs(), added, self.unnumbered
+            ),
         )
 
     def tasks(self, order: StageOrder) -> Any:
