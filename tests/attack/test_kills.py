@@ -52,6 +52,7 @@ def run_and_kill(
     )
 
 
+@pytest.mark.conformance("a killed driver")
 @pytest.mark.parametrize(("operation", "victim", "number"), cases(OPERATIONS, [NEVE], each=1, of=8))
 def test_a_kill_of_neve_loses_nothing(
     attack: Attack, tmp_path: Path, operation: str, victim: str, number: int

@@ -9,8 +9,8 @@ from dataclasses import replace
 from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.outcome import LeftAlone, Outcome
 from neve.model.plan import NothingToDo, Reason
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import Engine
-from neve.planning.planner import PlanRequest
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import route
 
@@ -18,7 +18,7 @@ from neve.planning.routing import route
 def without_left_alone(
     facts: TableFacts,
     outcomes: Sequence[Outcome],
-    request: PlanRequest,
+    arguments: RewriteDataFilesArguments,
     min_row_group_bytes: int,
 ) -> tuple[TableFacts, tuple[Reason, ...]]:
     """The table with those files out of the question, and a reason for each partition of theirs.
@@ -41,7 +41,7 @@ def without_left_alone(
         and file.selected
         and (
             known[file.path].refused_by_all
-            or _goes_to_spark(facts, file, request, min_row_group_bytes)
+            or _goes_to_spark(facts, file, arguments, min_row_group_bytes)
         )
     }
     files = tuple(replace(f, selected=False) if f.path in left else f for f in facts.data_files)
@@ -49,10 +49,13 @@ def without_left_alone(
 
 
 def _goes_to_spark(
-    facts: TableFacts, file: DataFileFacts, request: PlanRequest, min_row_group_bytes: int
+    facts: TableFacts,
+    file: DataFileFacts,
+    arguments: RewriteDataFilesArguments,
+    min_row_group_bytes: int,
 ) -> bool:
-    group = GroupFacts(facts, [file], 0, request.strategy, min_row_group_bytes)
-    return route(group, request.engine).engine is Engine.SPARK
+    group = GroupFacts(facts, [file], 0, arguments.strategy, min_row_group_bytes)
+    return route(group, arguments.engine).engine is Engine.SPARK
 
 
 def _reasons(

@@ -31,7 +31,6 @@ from neve.model.policies import (
 from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.policy.keys import (
     ENABLED,
     KEYS,
@@ -103,18 +102,6 @@ def build(table: TableRef, merged: Merged, matches: tuple[PolicyMatch, ...]) -> 
     )
     _check_ages(table, effective)
     return effective
-
-
-def plan_request(policy: EffectivePolicy) -> PlanRequest:
-    """What a compaction under this policy is asked for."""
-    arguments = policy.rewrite_data_files
-    return PlanRequest(
-        arguments.strategy,
-        arguments.sort_columns,
-        policy.budget.max_cost_usd,
-        arguments.engine,
-        arguments.verify,
-    )
 
 
 def shown_settings(policy: EffectivePolicy) -> list[tuple[str, str, str]]:

@@ -128,7 +128,7 @@ def _commit(
     def commit(numbers: Sequence[int]) -> None:
         chosen = [staged[number] for number in numbers]
         properties = {**run.properties, **_described(run.verify, chosen)}
-        run.services.engine.commit_staged(run.table, snapshot_id, chosen, properties)
+        run.services.engine.commit_staged(run.table, snapshot_id, chosen, properties, run.undo)
 
     return commit_untouched(
         run,

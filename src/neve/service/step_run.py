@@ -10,6 +10,7 @@ from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup
 from neve.model.job import JobState
+from neve.model.metadata_change import UndoTag
 from neve.model.outcome import EngineUse
 from neve.model.policy import Engine, Verify
 from neve.model.steps import RewriteDataFiles
@@ -37,6 +38,8 @@ class StepRun:
     held: HeldLease
     properties: Mapping[str, str]
     min_row_group_bytes: int
+    #: Set with the job's first commit, on the state that it is made on.
+    undo: UndoTag | None = None
     #: What was asked for; None leaves it to the way of rewriting.
     verify: Verify | None = None
 

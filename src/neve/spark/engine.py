@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
+from neve.model.metadata_change import UndoTag
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.rebase import FileChange, MovedDeletes, MoveOrder
@@ -174,10 +175,11 @@ class SparkEngine:
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         handles = [cast(Staged, files.handle) for files in staged]
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            commit_staged(session, table, snapshot_id, handles, properties)
+            commit_staged(session, table, snapshot_id, handles, properties, undo)
 
     def rewrite(
         self,
@@ -227,9 +229,10 @@ class SparkEngine:
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            replace_files(session, table, snapshot_id, removed, added, properties)
+            replace_files(session, table, snapshot_id, removed, added, properties, undo)
 
     def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
         # Whoever never meets a writer does without the code that reads delete files.
@@ -239,10 +242,15 @@ class SparkEngine:
             return move_deletes(order, TableFiles(session, table))
 
     def change_files(
-        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+        self,
+        table: TableRef,
+        head_id: int,
+        change: FileChange,
+        properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            change_files(session, table, head_id, change, properties)
+            change_files(session, table, head_id, change, properties, undo)
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import cast
 
-from neve.model.errors import CommitConflict, ExecutionError, TableNotFound
+from neve.model.errors import CommitConflict, TableNotFound
 from neve.model.facts import (
     DataFileFacts,
     DeleteFileFacts,
     PartitionKey,
-    RefFacts,
     SnapshotFacts,
     TableFacts,
 )
 from neve.model.groups import FileGroup
+from neve.model.metadata_change import UndoTag
 from neve.model.outcome import Outcome
 from neve.model.policy import Verify
 from neve.model.rewrite import (
@@ -73,7 +73,8 @@ class MemoryLake(FollowingLake):
     are called around a rewrite's work, to let other writers in or to raise; `lose_rows` breaks the
     engine, `refuse_groups` makes it refuse to copy, `fail_orders` makes it fail to rewrite,
     `attempt` is the attempt at which a task succeeds, `odd_files` are those that Spark would
-    misread, each with the reason, and `change_values` makes every engine write other values.
+    misread, each with the reason, `change_values` makes every engine write other values, and
+    `loads` counts how often a catalog would have been asked for the table.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -90,6 +91,7 @@ class MemoryLake(FollowingLake):
         self.odd_files: dict[str, str] = {}
         self.change_values = False
         self.warmed_up = 0
+        self.loads = 0
         self.before_stage: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
@@ -105,6 +107,8 @@ class MemoryLake(FollowingLake):
     ) -> TableFacts:
         if table != self.facts.table:
             raise TableNotFound(f"There is no table {table}.")
+        # A snapshot that was seen does not change: it is asked for without another load.
+        self.loads += snapshot_id is None
         return self.facts if snapshot_id is None else self.history[snapshot_id]
 
     def outline(self, table: TableRef) -> TableFacts:
@@ -157,6 +161,7 @@ class MemoryLake(FollowingLake):
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         handles = [cast(tuple[Paths, Files], files.handle) for files in staged]
@@ -165,6 +170,7 @@ class MemoryLake(FollowingLake):
             raise CommitConflict("A replaced file was changed.")
         fresh = tuple(file for _, made in handles for file in made)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._tag_before(undo)
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()
 
@@ -298,6 +304,7 @@ class MemoryLake(FollowingLake):
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         gone = {file.path for file in removed}
@@ -307,6 +314,7 @@ class MemoryLake(FollowingLake):
         model = current[removed[0].path]
         fresh = fresh_files(model, added)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._tag_before(undo)
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()
 
@@ -376,22 +384,6 @@ class MemoryLake(FollowingLake):
             ),
         )
         self.history[snapshot_id] = self.facts
-
-    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
-        ref = RefFacts(name, snapshot_id, "tag", max_age_ms)
-        self.facts = replace(self.facts, refs=(*self.facts.refs, ref))
-
-    def remove_tag(self, table: TableRef, name: str) -> None:
-        refs = tuple(ref for ref in self.facts.refs if ref.name != name)
-        self.facts = replace(self.facts, refs=refs)
-
-    def roll_back(self, table: TableRef, snapshot_id: int) -> None:
-        if snapshot_id not in self.history:
-            raise ExecutionError(f"There is no snapshot {snapshot_id}.")
-        then = self.history[snapshot_id]
-        self.facts = replace(
-            then, snapshots=self.facts.snapshots, refs=self.facts.refs, snapshot_id=snapshot_id
-        )
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from neve.model.facts import TableFacts
 from neve.model.metadata_change import MetadataChange
 from neve.model.orphans import TableLocation
 from neve.model.outcome import Outcome
@@ -50,8 +51,8 @@ class MemoryLakes:
     def locations(self) -> list[TableLocation]:
         return [lake.location(lake.facts.table) for lake in self.members.values()]
 
-    def commit(self, change: MetadataChange) -> None:
-        self[change.table].metadata.commit(change)
+    def commit(self, change: MetadataChange) -> TableFacts:
+        return self[change.table].metadata.commit(change)
 
     def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
         self.logged.append(list(outcomes))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.facts import TableFacts
+from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.service.ports import Engine, Reporter
@@ -69,6 +70,7 @@ class LocalEngine:
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         files = {file.path: file for file in self._survey(table).data_files}
         orders = [cast(StageOrder, item.handle) for item in staged]
@@ -98,6 +100,7 @@ class LocalEngine:
             keeps=False,
             operation="replace",
             summary={**properties, "added-data-files": str(len(made))},
+            undo=undo,
         )
 
     def _survey(self, table: TableRef) -> TableFacts:

@@ -122,6 +122,7 @@ def test_rows_are_neither_left_out_nor_written_twice(files: tuple[WrittenFile, .
         check(*files)
 
 
+@pytest.mark.conformance("a writer that loses or invents rows")
 @given(st.integers(0, 200), st.integers(-5, 200), st.integers(-5, 200), st.booleans())
 def test_only_one_sum_of_rows_passes(
     rows_in: int, rows_deleted: int, rows_out: int, has_metrics: bool

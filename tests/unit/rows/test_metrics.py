@@ -79,6 +79,7 @@ def test_counts_and_bounds_of_any_table(drawn: Any, cut: int):
                 assert order(bound) == choose(map(order, real))
 
 
+@pytest.mark.conformance("truncated bounds")
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40), st.integers(1, 20))
 def test_text_bounds_enclose_the_text_and_are_short(text: str, length: int):
     found = of([text], pa.string(), "string", MetricsMode(bound_length=length))
@@ -119,6 +120,7 @@ def test_upper_bounds_of_text_are_raised_by_code_point(text: str, upper: str | N
     assert found.upper_bounds == (None if upper is None else {1: upper.encode()})
 
 
+@pytest.mark.conformance("NaN at any place")
 def test_zeros_and_nans():
     nan = math.nan
 

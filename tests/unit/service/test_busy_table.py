@@ -11,9 +11,9 @@ from tests.unit.service.conftest import POLICY
 from neve.model.errors import CommitConflict, PlanStale
 from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import RewriteMode, Strategy
 from neve.planning.cost import CostModel
-from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
 from neve.service.rounds import MAX_ROUNDS
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
@@ -37,8 +37,8 @@ def lake():
 @pytest.fixture
 def compact(services):
     def run(**request):
-        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
-        return services.compact(TABLE, asked, where=None, policy=POLICY)
+        asked = RewriteDataFilesArguments(**{"engine": RewriteMode.SPARK, **request})
+        return services.compact(TABLE, asked, policy=POLICY)
 
     return run
 
@@ -190,7 +190,9 @@ def test_the_engine_is_ready_before_the_table_is_looked_at(lake, compact):
 
     outcome = compact()
 
-    assert outcome.reason == "8 files became 3."
+    assert outcome.reason == (
+        "8 files became 3. 1 group was changed by writers meanwhile and planned again."
+    )
 
 
 def test_nothing_is_started_for_a_table_without_work(lake, compact):
@@ -227,7 +229,7 @@ def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     ]
     lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
 
-    services.compact(TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY)
+    services.compact(TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY)
 
     assert len(pauses) == 1
     assert 0 < pauses[0] <= 2
@@ -302,7 +304,7 @@ def test_after_a_conflict_the_work_begins_right_after_the_next_commit(lake, stor
     services = busy_world(lake, store, clock, pauses)
 
     outcome = services.compact(
-        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+        TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY
     )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
@@ -317,7 +319,7 @@ def test_nobody_is_waited_for_longer_than_two_gaps(lake, store, clock, ago, paus
     services = busy_world(lake, store, clock, slept)
 
     outcome = services.compact(
-        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+        TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY
     )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
@@ -440,8 +442,8 @@ def test_a_conflict_tells_who_came_in_between_and_where(services, lake, days, wh
     kept = [file for file in lake.facts.data_files if file.partition[1][0] in days]
     lake.facts = replace(lake.facts, data_files=tuple(kept))
     lake.history[lake.facts.snapshot_id] = lake.facts
-    request = PlanRequest(engine=RewriteMode.SPARK)
-    made = services.plan(TABLE, request, where=None, policy=POLICY)
+    arguments = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
+    made = services.plan(TABLE, arguments, policy=POLICY)
     once(lake, "before_commit", lambda: [lake.remove(f"file:///lake/{day}-0") for day in days])
 
     outcome = services.apply(made)

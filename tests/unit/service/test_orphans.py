@@ -35,6 +35,7 @@ def entries(services, *states):
     return [(entry.orphan.path, entry.state, entry.state_reason) for entry in found]
 
 
+@pytest.mark.conformance("a dry run")
 def test_a_dry_run_changes_nothing(services, lake):
     report = find_orphans(services, TABLE, RULES)
     assert [orphan.path for orphan in report.orphans] == [lake.orphan]

@@ -7,8 +7,8 @@ import pytest
 from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost, ProofFailed, RowsUnsupported
 from neve.model.facts import REBASED_FROM_PROPERTY, DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
-from neve.planning.planner import PlanRequest
 from neve.service.rebase import MAX_REBASES
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.orphans import StoredLake
@@ -34,7 +34,7 @@ def maintenance(services):
 @pytest.fixture
 def plan(maintenance):
     policy = CompactionPolicy(target_file_size_bytes=100 * MB)
-    return maintenance.plan(TABLE, PlanRequest(), where=None, policy=policy)
+    return maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=policy)
 
 
 def paths(lake):

@@ -12,9 +12,8 @@ from neve.model.errors import InputError
 from neve.model.facts import PROOF_PROPERTY, ColumnFacts, DeleteKind
 from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
-from neve.model.policies import PolicyBook, PolicyRule
+from neve.model.policies import PolicyBook, PolicyRule, RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
-from neve.planning.planner import PlanRequest
 from neve.service.plan_file import plan_of_document
 from neve.service.policies import Policies
 from neve.testing.facts import MB, TABLE, data_file, delete_file
@@ -31,8 +30,8 @@ ENGINES = {
 
 
 def run(services, engine, verify=None, strategy=Strategy.AUTO, by=()):
-    request = PlanRequest(strategy, by, engine=ENGINES[engine][0], verify=verify)
-    made = services.plan(TABLE, request, where=None, policy=POLICY)
+    arguments = RewriteDataFilesArguments(strategy, by, engine=ENGINES[engine][0], verify=verify)
+    made = services.plan(TABLE, arguments, policy=POLICY)
     return services.apply(plan_of_document(to_document(made)))
 
 
@@ -213,8 +212,8 @@ def test_what_was_left_alone_is_not_planned_again(services, lake, engine):
     lake.refuse_groups = {0: "nanoseconds"} if engine == "rewrite" else {}
     run(services, engine)
 
-    request = PlanRequest(engine=ENGINES[engine][0])
-    again = services.plan(TABLE, request, where=None, policy=POLICY)
+    arguments = RewriteDataFilesArguments(engine=ENGINES[engine][0])
+    again = services.plan(TABLE, arguments, policy=POLICY)
 
     assert again.is_empty
     assert again.reason == (
@@ -224,9 +223,9 @@ def test_what_was_left_alone_is_not_planned_again(services, lake, engine):
     assert NothingToDo.FILTER_MATCHES_NOTHING not in {reason.code for reason in again.reasons}
     # Another schema may read them rightly, and so may an engine that was not asked.
     lake.facts = replace(lake.facts, schema_id=9)
-    assert not services.plan(TABLE, request, where=None, policy=POLICY).is_empty
+    assert not services.plan(TABLE, arguments, policy=POLICY).is_empty
     lake.facts = replace(lake.facts, schema_id=0)
-    ours = services.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    ours = services.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY)
     assert ours.is_empty == (engine == "rewrite")
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.rewrite.publish import publish
 from neve.spark.rewrite.stage import Staged
 from neve.spark.tables import iceberg, load_table
 
@@ -26,6 +28,7 @@ def replace_files(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
 ) -> None:
     """Replace data files by others, unless a writer has touched the replaced ones since.
 
@@ -36,10 +39,15 @@ def replace_files(
         rewrite = loaded.newRewrite().rewriteFiles(
             java_files(session, loaded, removed), java_files(session, loaded, added)
         )
-        rewrite = rewrite.validateFromSnapshot(snapshot_id)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        rewrite.commit()
+        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
+        publish(session, loaded, rewrite, undo)
+
+
+def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
+    """The rewrite, told what its snapshot says of itself."""
+    for key, value in properties.items():
+        rewrite = rewrite.set(key, value)
+    return rewrite
 
 
 def commit_staged(
@@ -48,6 +56,7 @@ def commit_staged(
     snapshot_id: int,
     handles: Sequence[Staged],
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
 ) -> None:
     """Replace files by what was staged for them, unless a writer has touched them since."""
     jvm: Any = session._jvm
@@ -58,12 +67,11 @@ def commit_staged(
             vectors.addAll(handle.vectors)
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
-        rewrite = handles[0].table.newRewrite()
+        loaded = handles[0].table
+        rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
-        rewrite = rewrite.validateFromSnapshot(snapshot_id)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        rewrite.commit()
+        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
+        publish(session, loaded, rewrite, undo)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:
