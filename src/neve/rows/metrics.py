@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 from neve.model.rewrite import ColumnMetrics
 from neve.planning.bounds import bound_type
 from neve.rows.metric_modes import MetricsMode
-from neve.rows.sameness import plain_values
+from neve.rows.sameness import FLOATING, plain_values
 from neve.rows.schema import STRUCT, Field, Schema
 
-_FLOATING: Final = ("float", "double")
 _MAX_CODE_POINT: Final = 0x10FFFF
 
 
@@ -117,7 +116,7 @@ def _leaves(fields: Sequence[Field], above: tuple[Field, ...] = ()) -> Iterator[
 
 
 def _all(parts: Sequence[ValueMetrics], field: Field) -> ValueMetrics:
-    found = ValueMetrics(0, 0, 0 if field.type.name in _FLOATING else None)
+    found = ValueMetrics(0, 0, 0 if field.type.name in FLOATING else None)
     for part in parts:
         found = found.merged(part)
     return found
@@ -134,7 +133,7 @@ def _of_chunk(array: Any, path: Sequence[Field]) -> ValueMetrics:
         if array.dictionary.null_count:
             array = array.dictionary_decode()
             nulls = array.null_count
-    if field.type.name in _FLOATING:
+    if field.type.name in FLOATING:
         return _of_floats(plain_values(array, field), nulls)
     lower, upper = _extremes(_used(array), field)
     return ValueMetrics(len(array), nulls, None, lower, upper)

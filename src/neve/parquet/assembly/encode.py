@@ -31,6 +31,8 @@ class EncodeOptions:
     page_bytes: int = 1024 * 1024
     page_rows: int = 20_000
     dictionary_bytes: int = 2 * 1024 * 1024
+    #: Columns of a row group are encoded together until their values take about this much memory.
+    decoded_bytes: int = 32 * 1024 * 1024
     #: By field id of the leaf, for leaves that want neither a dictionary nor plain values.
     encodings: Mapping[int, str] = field(default_factory=dict)
 
