@@ -139,7 +139,9 @@ def test_a_delete_before_the_commit_wins(lake, let_in, version, properties):
     outcome = lake.compact(table)
 
     assert outcome.status is Status.FAILED
-    assert outcome.reason.startswith(f"Committing to table {table} failed: ")
+    assert outcome.reason.startswith(f"Committing to table {table} failed: a writer ")
+    assert "came in between and changed partition (unpartitioned)." in outcome.reason
+    assert "Generic" not in outcome.reason
     assert lake.rows(table) == rows_of(*range(3, 30))
     assert tags_of(lake, table) == []
 

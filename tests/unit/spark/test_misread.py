@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from neve.model.errors import ParquetError
 from neve.parquet.footer import read_footer
 from neve.parquet.kinds import leaf_kinds
 from neve.spark.rewrite.misread import _look, columns_of, why_misread
@@ -184,3 +186,24 @@ def test_files_are_opened_and_what_cannot_be_is_passed_over(tmp_path):
     found = dict(_look([*paths, f"file:{tmp_path}/gone.parquet"], columns, Storage()))
 
     assert list(found) == [odd.as_uri()]
+
+
+def test_a_store_without_its_client_is_passed_over(monkeypatch):
+    monkeypatch.setitem(sys.modules, "neve.storage.s3", None)
+    columns = columns_of(schema_of((1, "v", "timestamp")), None)
+
+    assert list(_look(["s3://b/a.parquet"], columns, Storage())) == []
+
+
+def test_nobody_waits_for_a_store_that_answers_nothing(monkeypatch):
+    asked = []
+
+    def refused(path, storage):
+        asked.append(path)
+        raise ParquetError("no answer")
+
+    monkeypatch.setattr("neve.spark.rewrite.misread.opened", refused)
+    columns = columns_of(schema_of((1, "v", "timestamp")), None)
+
+    assert list(_look([f"s3://b/{n}" for n in range(500)], columns, Storage())) == []
+    assert len(asked) < 50

@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -23,10 +25,11 @@ from neve.model.errors import ParquetError, RowsError
 from neve.model.table import TableRef
 from neve.parquet.footer import read_footer
 from neve.parquet.kinds import LeafKind, leaf_kinds
+from neve.parquet.schema import Schema
 from neve.rows.names import NameMapping, parse_name_mapping
 from neve.rows.schema import Type, parse_type
 from neve.spark.errors import engine_errors
-from neve.spark.footers import stage_width
+from neve.spark.footers import AT_ONCE_IN_STORE, stage_width
 from neve.spark.opened_file import Unopened, opened
 from neve.spark.tables import iceberg, load_table
 from neve.storage.access import Storage
@@ -146,20 +149,29 @@ def find_misread(
 
 def _look(paths: Iterable[str], columns: Columns, storage: Storage) -> Iterator[tuple[str, str]]:
     known: dict[bytes, str | None] = {}
-    for path in paths:
-        schema = _schema(path, storage)
-        if schema is None:
-            continue
+    for path, schema in _schemas(paths, partial(_schema, storage=storage)):
         if schema.raw not in known:
             known[schema.raw] = why_misread(leaf_kinds(schema), columns)
         if (why := known[schema.raw]) is not None:
             yield path, why
 
 
-def _schema(path: str, storage: Storage) -> Any:
+def _schemas(paths: Iterable[str], read: partial[Schema | None]) -> Iterator[tuple[str, Schema]]:
+    """Files that can be opened; where none of some can, the others are not waited for."""
+    left = iter(paths)
+    with ThreadPoolExecutor(AT_ONCE_IN_STORE, "footers") as pool:
+        while some := list(islice(left, AT_ONCE_IN_STORE * 4)):
+            found = list(zip(some, pool.map(read, some), strict=True))
+            yield from ((path, schema) for path, schema in found if schema is not None)
+            if all(schema is None for _, schema in found):
+                return
+
+
+def _schema(path: str, storage: Storage) -> Schema | None:
     """What its footer says; None where only Iceberg itself reaches the file, or reads it."""
     try:
         with opened(path, storage) as reader:
             return read_footer(reader).schema
-    except (Unopened, ParquetError):
+    except (Unopened, ParquetError, ModuleNotFoundError):
+        # The client of a store need not be installed.
         return None
