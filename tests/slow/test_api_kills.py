@@ -116,7 +116,14 @@ def test_every_request_becomes_one_job_however_often_the_api_ends(server, store,
     assert [ask(server.url, key) for key in keys[:5]] == ids[:5]
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """A busy machine takes its time to start a server."""
+    monkeypatch.setattr("neve.client.client.MAX_SILENT_CONNECTIONS", 1000)
+
+
 @SIGNALS
+@pytest.mark.usefixtures("patient")
 def test_jobs_do_not_notice_that_the_api_ended_and_followers_miss_nothing(server, store, number):
     """A job in every state: those that are held, those that ended, and one that waits."""
     leases = {state: begun(store, state) for state in (*HELD, *ENDED)}
