@@ -79,7 +79,8 @@ class App:
         maintenance = replace(self.maintenance, events=events)
         if warn is not None:
             maintenance = replace(maintenance, warn=warn)
-        return replace(self, maintenance=maintenance)
+        database = Lazy(partial(make_database, self.settings, self.catalogs, maintenance))
+        return replace(self, maintenance=maintenance, database=database)
 
     def by_trino(self, services: Services) -> Services:
         """The same services, with Trino in the place of Spark."""

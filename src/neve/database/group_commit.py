@@ -46,7 +46,7 @@ class GroupCommit(Generic[Key, Item]):
         *,
         max_items: int = 1024,
         max_size: int = 100_000,
-        max_waiting: int = 10_000,
+        max_waiting: int = 2_000,
     ) -> None:
         self._commit, self._executor = commit, executor
         self._max_items, self._max_size, self._max_waiting = max_items, max_size, max_waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,7 +38,7 @@ from neve.service.services import Services
 #: Tables that are committed to at the same time, and that are counted at the same time.
 WRITING_THREADS = 8
 COUNTING_THREADS = 2
-POLL_SECONDS = 0.2
+QUERIES_AT_ONCE = 4
 
 
 class Database:
@@ -54,6 +55,8 @@ class Database:
     ) -> None:
         self._services, self._tables, self._queries = services, tables, queries
         self._rules, self._catalog, self._make_engine = rules, catalog, make_engine
+        # Each may take as much memory as the limits allow.
+        self._querying = threading.BoundedSemaphore(QUERIES_AT_ONCE)
         self._writing = ThreadPoolExecutor(WRITING_THREADS, "neve-write")
         self._counting = ThreadPoolExecutor(COUNTING_THREADS, "neve-count")
         self._detector = Detector(services.surveyor.survey, rules, self._counting, services.warn)
@@ -135,9 +138,14 @@ class Database:
         ends_at = time.monotonic() + limits.max_seconds
         own = self._table(request)
         statement = read_statement(request.sql) if request.sql else select_all(own.name)
-        relations = self._read(request, statement, limits, ends_at)
-        left = ends_at - time.monotonic()
-        found = self._queries().run(statement.text, relations, limits, left)
+        if not self._querying.acquire(timeout=limits.max_seconds):
+            raise QueryLimit("Too many queries run at once.", next_step="Ask again in a while.")
+        try:
+            relations = self._read(request, statement, limits, ends_at)
+            left = ends_at - time.monotonic()
+            found = self._queries().run(statement.text, relations, limits, left)
+        finally:
+            self._querying.release()
         return QueryAnswer(
             columns=[ResultColumn(name=c.name, type=c.type) for c in found.columns],
             records=[dict(row) for row in found.rows],

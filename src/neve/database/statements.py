@@ -105,7 +105,7 @@ def _check(node: exp.Expr) -> None:
         name = str(node.this).lower()
         if not isinstance(node.this, str) or name not in NAMED_FUNCTIONS:
             raise _refused(f"the function {name[:60]} is not on the list")
-    elif isinstance(node, exp.Func) and not isinstance(node, NODES):
+    elif isinstance(node, exp.Func) and kind not in NODES:
         if kind not in FUNCTIONS:
             raise _refused(f"the function {node.sql_name().lower()[:60]} is not on the list")
     elif kind not in NODES:
@@ -207,11 +207,22 @@ def _contains(outer: exp.Expr, inner: exp.Expr) -> bool:
 
 
 def _columns(tree: exp.Expr) -> tuple[str, ...] | None:
-    """Every name that could be a column's; None where a star asks for all."""
+    """Every name that could be a column's; None where all of them may matter."""
     stars = [star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
-    if stars or any(isinstance(column.this, exp.Star) for column in tree.find_all(exp.Column)):
+    columns, tables = list(tree.find_all(exp.Column)), _tables(tree)
+    # A table's name in the place of a column means its whole rows.
+    is_row = any(column.name.lower() in tables for column in columns)
+    is_natural = any(join.method == "NATURAL" for join in tree.find_all(exp.Join))
+    if stars or is_row or is_natural or any(isinstance(c.this, exp.Star) for c in columns):
         return None
     return tuple(sorted({node.name for node in tree.find_all(exp.Identifier)}))
+
+
+def _tables(tree: exp.Expr) -> set[str]:
+    """Names that the statement has for tables."""
+    given = (exp.Table, exp.Subquery, exp.CTE, exp.Values)
+    named = [name for node in tree.find_all(*given) for name in (node.name, node.alias)]
+    return {str(name).lower() for name in named if name}
 
 
 def _refused(why: str) -> QueryRefused:

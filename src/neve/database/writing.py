@@ -20,6 +20,7 @@ from neve.model.errors import (
     CommitConflict,
     CommitUnknown,
     KeyReused,
+    NeveError,
     RecordsRefused,
     StoreError,
 )
@@ -93,6 +94,9 @@ class BatchWriter:
         batch = _Batch(table, list(group))
         try:
             retrying(partial(self._attempt, batch), on=_may_pass, policy=POLICY, sleep=self._sleep)
+        except NeveError as error:
+            # An attempt before the last one may still be applied.
+            raise batch.told(error) from error
         finally:
             self._remember_leftovers(batch)
 
@@ -154,11 +158,16 @@ class _Staged:
 
     write_id: str
     rows: StagedRows
-    layout: tuple[int, int]
+    made_for: tuple[object, ...]
     writes: list[PendingWrite]
 
     def fits(self, opened: OpenTable, writes: list[PendingWrite]) -> bool:
-        return self.layout == opened.layout and self.writes == writes
+        return self.made_for == _kind(opened) and self.writes == writes
+
+
+def _kind(opened: OpenTable) -> tuple[object, ...]:
+    """What data files depend on; a table that was made anew begins with the same ids."""
+    return opened.uuid, opened.layout, opened.columns
 
 
 @dataclass(slots=True)
@@ -175,9 +184,18 @@ class _Batch:
 
     def stage(self, opened: OpenTable) -> _Staged:
         rows = opened.stage([row for write in self.open for row in write.rows])
-        self.staged = _Staged(uuid.uuid4().hex, rows, opened.layout, list(self.open))
+        self.staged = _Staged(uuid.uuid4().hex, rows, _kind(opened), list(self.open))
         self.tried.append(self.staged)
         return self.staged
+
+    def told(self, error: NeveError) -> NeveError:
+        """The error, or that nobody can tell."""
+        if not self.is_in_doubt or isinstance(error, CommitUnknown):
+            return error
+        return CommitUnknown(
+            f"Whether the rows are in {self.table} is not known: {error.message}",
+            next_step="Send it again with the same idempotency key: it counts once.",
+        )
 
     def take_landed(self, opened: OpenTable) -> list[PendingWrite]:
         """An attempt before this one may have been applied, whatever its answer was."""
@@ -203,7 +221,7 @@ class _Batch:
             try:
                 write.rows = read_records(opened.columns, write.records)
             except RecordsRefused as error:
-                write.fail(error)
+                write.fail(self.told(error))
             else:
                 fitting.append(write)
         self.open = fitting

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 from tests.slow.api.test_postman import ROOT, tool
 from tests.unit.api.conftest import served
@@ -83,3 +86,17 @@ def test_the_postman_collection_runs_against_the_runner(function):
     assert [result for result in results if not result[2]] == []
     answer = function(event({"operation": "QUERY", **PLACE, "table": "users"}))
     assert json.loads(answer["body"])["row_count"] == 5
+
+
+def test_it_is_started_by_its_name():
+    command = [sys.executable, "-m", "neve.aws_lambda", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = urlsplit(process.stdout.readline().strip())
+            connection = HTTPConnection(address.hostname, address.port, timeout=60)
+            connection.request("POST", address.path, json.dumps(event("", "/health", "GET")))
+            answer = json.loads(connection.getresponse().read())
+            assert (address.hostname, answer["statusCode"]) == ("127.0.0.1", 200)
+            connection.close()
+        finally:
+            process.terminate()

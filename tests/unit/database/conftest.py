@@ -40,12 +40,13 @@ class MemoryTables:
     staged: int = 0
     late: list = field(default_factory=list)
     is_there: bool = True
+    uuid: str = "u1"
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, table):
         if not self.is_there:
             raise TableNotFound(f"There is no table {table}.")
-        return MemoryTable(self, list(self.snapshots), self.columns)
+        return MemoryTable(self, list(self.snapshots), self.columns, self.uuid)
 
     @property
     def rows(self):
@@ -57,7 +58,7 @@ class MemoryTable:
     tables: MemoryTables
     seen: list
     columns: tuple
-    uuid: str = "u1"
+    uuid: str
 
     @property
     def layout(self):

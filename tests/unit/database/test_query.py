@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,15 @@ def test_other_tenants_tables_are_not_there(database):
             "SELECT a.name FROM users a JOIN users b ON a.age = b.age + 10 ORDER BY 1 LIMIT 1",
             [{"name": "ann"}],
         ),
+        (
+            "SELECT count(*) AS n FROM users AS a NATURAL JOIN users AS b WHERE a.name <> ''",
+            [{"n": 2}],
+        ),
+        (
+            "SELECT u FROM users AS u WHERE name = 'ann'",
+            [{"u": {"name": "ann", "age": 30}}],
+        ),
+        ("SELECT count(users) AS n FROM users", [{"n": 3}]),
         ("SELECT name FROM users EXCEPT SELECT name FROM users WHERE age > 0", [{"name": "cid"}]),
         (
             "SELECT name, row_number() OVER (ORDER BY age DESC NULLS LAST) AS r FROM users "
@@ -145,6 +155,13 @@ def test_limits_of_time_rows_and_memory_end_a_query(tmp_path):
         product = ", ".join(f"users AS u{number}" for number in range(8))
         with pytest.raises(QueryLimit, match="longer than"):
             query(neve.database, f"SELECT count(*) AS n FROM {product}")
+
+
+def test_no_more_queries_run_at_once_than_may(database, monkeypatch):
+    monkeypatch.setattr(database, "_rules", _with_query(database.rules, max_seconds=0.01))
+    monkeypatch.setattr(database, "_querying", threading.BoundedSemaphore(1))
+    with database._querying, pytest.raises(QueryLimit, match="at once"):
+        query(database, "SELECT 1 AS one")
 
 
 def test_more_than_is_read_is_refused(database, monkeypatch):

@@ -225,8 +225,15 @@ def test_a_count_that_fails_fails_no_write(neve, database, monkeypatch):
     def fail(table):
         raise ExecutionError("no")
 
+    warnings = []
     monkeypatch.setattr(database._detector, "_survey", fail)
+    monkeypatch.setattr(database._detector, "_warn", warnings.append)
     assert {write(database, {"name": "a"}).records_written for _ in range(5)} == {1}
+    assert len(warnings) == 1
+
+
+def test_warnings_go_where_those_of_jobs_go(neve):
+    assert neve.database._services.warn is neve._app.maintenance.warn
 
 
 def test_a_recommendation_may_become_a_job(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from tests.unit.database.conftest import COLUMNS, USERS, Snapshot
@@ -189,6 +190,34 @@ def test_rows_are_written_again_where_the_schema_changes(writer, tables, store):
     assert tables.staged == 2
     assert store.uncommitted_files(USERS) == ["file:///1"]
     assert len(tables.rows) == 1
+
+
+def test_rows_are_written_again_for_a_table_that_was_made_anew(writer, tables):
+    """Its ids of schema and spec begin anew, too."""
+
+    def drop_and_create():
+        tables.uuid = "u2"
+        tables.snapshots.append(Snapshot("theirs", "", []))
+
+    tables.fates = [drop_and_create]
+    commit(writer, write("a"))
+    assert tables.staged == 2
+
+
+@pytest.mark.promise(51)
+@pytest.mark.parametrize("trouble", ["gone", "other columns"])
+def test_what_goes_wrong_after_an_unknown_commit_leaves_it_unknown(writer, tables, trouble):
+    def sleep(_):
+        if trouble == "gone":
+            tables.is_there = False
+        else:
+            tables.columns = (Column("name", "long"),)
+
+    tables.fates, writer._sleep = ["late"], sleep
+    pending = write("a")
+    with suppress(CommitUnknown):
+        commit(writer, pending)
+    assert isinstance(pending.future.exception(timeout=0), CommitUnknown)
 
 
 def test_a_table_that_is_gone_is_told_to_all(writer, tables):
