@@ -69,7 +69,7 @@ def test_a_worker_compacts_what_was_written(lake, database, ask, users):
     assert sum(lake.rows(users).values()) == 13
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(55)
 def test_what_was_compacted_without_spark_is_read_by_spark(lake, database, ask, users):
     before = lake.rows(users)
     answer = database.compact_here(ask("COMPACT"))

@@ -34,6 +34,7 @@ from pyiceberg.types import StructType
 from sqlalchemy import Dialect
 from sqlalchemy.event import listen
 
+from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.metadata_change import UndoTag
 
 ADDED, EXISTING, DELETED = 1, 0, 2
@@ -187,9 +188,10 @@ class LocalLake:
             "manifest-list": self._write_list(table, listed),
             "summary": {"operation": operation, **(summary or {})},
             "schema-id": table.metadata.current_schema_id,
-            "first-row-id": getattr(table.metadata, "next_row_id", None) or 0,
-            "added-rows": sum(entry.records for m in manifests for entry in m.entries),
         }
+        if table.format_version >= FIRST_WITH_ROW_IDS:
+            snapshot["first-row-id"] = getattr(table.metadata, "next_row_id", None) or 0
+            snapshot["added-rows"] = sum(entry.records for m in manifests for entry in m.entries)
         main = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot_id}
         updates: list[TableUpdate] = [
             AddSnapshotUpdate.model_validate({"snapshot": snapshot}),

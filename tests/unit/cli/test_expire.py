@@ -202,6 +202,7 @@ def test_snapshots_are_listed_newest_first(run_json, table):
     assert newest == {
         "snapshot_id": 3,
         "parent_id": 2,
+        "first_row_id": None,
         "operation": "replace",
         "files_added": 1,
         "files_removed": 7,
