@@ -102,6 +102,7 @@ bench-service: setup ## Benchmarks of queue, worker, scheduler and API.
 	$(BIN)/python benchmarks/job_queue.py --json-file $(RESULTS)/job_queue.json
 	$(BIN)/python benchmarks/service.py --json-file $(RESULTS)/service.json
 	$(BIN)/python benchmarks/service_reads.py --json-file $(RESULTS)/service_reads.json
+	$(BIN)/python benchmarks/warm_server.py --json-file $(RESULTS)/warm_server.json
 
 clean: ## Remove what the targets above made here (not the cache of jars).
 	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
+from neve.keeping import Keeping
 from neve.listeners import CarefulReporter, Listeners
 from neve.looking import Overrides, Table
 from neve.machine import Check
@@ -26,7 +27,7 @@ from neve.model.expiry import Consumer
 from neve.model.found import Found
 from neve.model.job import TRINO, Job, JobReport, JobRequest, Trigger
 from neve.model.logs import LogSettings
-from neve.model.maintenance import MaintainRequest, TableReport
+from neve.model.maintenance import HandOver, MaintainRequest, TableReport
 from neve.model.operation import Operation
 from neve.model.orphans import QuarantineEntry, SweepReport
 from neve.model.outcome import Outcome
@@ -55,14 +56,14 @@ from neve.service.plan_file import plan_document, read_plan_file, write_plan_fil
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
-from neve.serving import Serving
 from neve.settings import load_settings
 from neve.telemetry import event_log, spark_log, warning_log
+from neve.working import TableTurn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Check", "FileMetrics", "ImportedPolicies", "Neve", "Story", "Validation"]
+__all__ = ["Check", "FileMetrics", "ImportedPolicies", "Neve", "Story", "TableTurn", "Validation"]
 
 #: Jobs that are looked through where a pattern selects some of them.
 MAX_JOBS = 1_000_000
@@ -78,7 +79,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Serving, Announcing):
+class Neve(Queueing, Keeping, Announcing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -241,10 +242,12 @@ class Neve(Queueing, Serving, Announcing):
         only_due: bool = False,
         any_time: bool = False,
         verify: Verify | None = None,
+        hand_over: HandOver | None = None,
     ) -> list[TableReport]:
         """Every operation that each table's policy asks for, in order; all tables by default.
 
-        On Trino, the configuration is the order to run all of its operations.
+        With `hand_over`, jobs are run where that lets them be run. On Trino, the configuration is
+        the order to run all of its operations, here.
         """
         request = MaintainRequest(
             dry_run=dry_run,
@@ -260,7 +263,7 @@ class Neve(Queueing, Serving, Announcing):
             found = services.procedures.find(()) if tables is None else tables
             return maintain_by_procedures(services, found, dry_run=dry_run)
         wanted = self.tables() if tables is None else list(tables)
-        return maintain_tables(self._services, wanted, request)
+        return maintain_tables(self._services, wanted, request, hand_over)
 
     def rollback(
         self,

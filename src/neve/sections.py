@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from neve.model.database import DatabaseRules, QueryLimits
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.orphans import OrphanRules, check_orphan_age
@@ -212,3 +213,90 @@ class NotificationSettings(Section):
     #: When the digest of the day before is sent.
     digest_at: Annotated[time, _as_policies_read(read.clock)] = time(6)
     timezone: TimeZone = "UTC"
+
+
+MB = 1024 * 1024
+#: Of each environment: every so many writes a look at small files, and how many of them matter.
+ENVIRONMENTS = {"development": (5, 3), "staging": (75, 15), "production": (100, 20)}
+
+
+class TableWriteSettings(Section):
+    """How new tables are written, by whoever writes to them."""
+
+    target_file_size_mb: int = Field(default=128, ge=1, le=1_048_576)
+    compression_codec: Literal["zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"] = "zstd"
+    #: Rows of a row group.
+    parquet_row_group_size: int = Field(default=8192, ge=1, le=1_048_576)
+
+    def properties(self) -> dict[str, str]:
+        return {
+            "write.target-file-size-bytes": str(self.target_file_size_mb * MB),
+            "write.parquet.compression-codec": self.compression_codec,
+            "write.parquet.row-group-limit": str(self.parquet_row_group_size),
+        }
+
+
+class SmallFileSettings(Section):
+    """When a compaction is recommended, and what COMPACT takes on."""
+
+    enabled: bool = True
+    small_file_threshold_mb: int = Field(default=64, ge=1, le=1_048_576)
+    #: As the environment has it where nothing is said.
+    min_files_to_compact: int | None = Field(default=None, ge=2)
+    opportunistic_check_interval: int | None = Field(default=None, ge=1)
+    max_files_per_compaction: int = Field(default=100, ge=2)
+    #: Whether a recommendation becomes a job by itself.
+    submit_recommended: bool = False
+
+
+class QuerySettings(Section):
+    """How much one QUERY may take."""
+
+    max_rows: int = Field(default=10_000, ge=1, le=1_000_000)
+    max_seconds: float = Field(default=10.0, gt=0, le=3600)
+    max_scan_mb: int = Field(default=256, ge=1)
+    memory_mb: int = Field(default=512, ge=16)
+    threads: int = Field(default=1, ge=1, le=64)
+
+    def limits(self) -> QueryLimits:
+        return QueryLimits(
+            max_rows=self.max_rows,
+            max_seconds=self.max_seconds,
+            max_scan_bytes=self.max_scan_mb * MB,
+            memory_bytes=self.memory_mb * MB,
+            threads=self.threads,
+        )
+
+
+class DatabaseSettings(Section):
+    """CREATE_TABLE, WRITE, QUERY and COMPACT."""
+
+    environment: Literal["development", "staging", "production"] = "development"
+    #: Where tables of tenants are made; the default catalog where none is named.
+    catalog: str | None = None
+    write: TableWriteSettings = TableWriteSettings()
+    compaction: SmallFileSettings = SmallFileSettings()
+    query: QuerySettings = QuerySettings()
+    #: How long COMPACT waits for its jobs.
+    compact_wait_seconds: float = Field(default=300.0, ge=0, le=3600)
+    #: A server whose workers run COMPACT for functions that have no engine of their own.
+    service_url: str | None = Field(default=None, repr=False)
+    #: Without one, tables up to this size are compacted in the function itself.
+    local_compact_mb: int = Field(default=512, ge=1)
+
+    def rules(self) -> DatabaseRules:
+        """These settings as rules."""
+        small = self.compaction
+        interval, min_files = ENVIRONMENTS[self.environment]
+        return DatabaseRules(
+            table_properties=self.write.properties(),
+            is_checking=small.enabled,
+            small_file_bytes=small.small_file_threshold_mb * MB,
+            min_files_to_compact=small.min_files_to_compact or min_files,
+            check_interval=small.opportunistic_check_interval or interval,
+            max_files_per_compaction=small.max_files_per_compaction,
+            submits_recommended=small.submit_recommended,
+            compact_wait_seconds=self.compact_wait_seconds,
+            local_compact_bytes=self.local_compact_mb * MB,
+            query=self.query.limits(),
+        )

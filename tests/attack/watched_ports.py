@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
+from neve.service.shared_ports import StoredPolicies, Workers
 from neve.service.store_ports import (
     Consumers,
     Events,
@@ -23,6 +24,7 @@ from neve.service.store_ports import (
     Schedules,
     SetAsideTables,
     UncommittedFiles,
+    Writes,
 )
 
 Port = TypeVar("Port")
@@ -184,6 +186,18 @@ class WatchedStore(Watched[JobStore]):
     @property
     def marks(self) -> Marks:
         return self.target.marks
+
+    @property
+    def policies(self) -> StoredPolicies:
+        return self.target.policies
+
+    @property
+    def workers(self) -> Workers:
+        return self.target.workers
+
+    @property
+    def writes(self) -> Writes:
+        return self.target.writes
 
     @property
     def totals(self) -> StoreTotals:

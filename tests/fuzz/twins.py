@@ -27,8 +27,8 @@ from tests.spark.conftest import Lake
 
 from neve.model.facts import ENGINE_PROPERTY
 from neve.model.outcome import Outcome, Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 
 ROW_ID, FILE = "_row_id", "_file"
 LINEAGE = (ROW_ID, "_last_updated_sequence_number")
@@ -175,9 +175,9 @@ def run_cure(world: World, cure: Cure) -> Outcome:
     policy = CompactionPolicy(
         min_row_group_bytes=cure.min_row_group_bytes, target_file_size_bytes=target
     )
-    request = PlanRequest(engine=cure.engine)
+    request = RewriteDataFilesArguments(engine=cure.engine)
     maintenance = world.lake.app.maintenance
-    plan = maintenance.plan(table, request, where=None, policy=policy)
+    plan = maintenance.plan(table, request, policy=policy)
     outcome = maintenance.apply(plan)
     if outcome.status not in (Status.SUCCEEDED, Status.NOTHING_TO_DO):
         raise Differs(f"The run ended as {outcome.status}: {outcome.reason}")

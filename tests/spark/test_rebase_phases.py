@@ -13,8 +13,8 @@ import pytest
 
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
-from neve.planning.planner import PlanRequest
 from neve.spark import engine as spark_engine
 from neve.spark.rewrite import publish
 from neve.spark.rewrite.task import run_task
@@ -242,7 +242,7 @@ def test_nothing_of_a_writer_is_lost_and_no_row_comes_back(lake, monkeypatch, ki
     let_in(lake, monkeypatch, phase, writer, delete)
 
     outcome = lake.app.maintenance.compact(
-        table, PlanRequest(), where=None, policy=CompactionPolicy()
+        table, RewriteDataFilesArguments(), policy=CompactionPolicy()
     )
 
     assert writer.is_done

@@ -15,8 +15,8 @@ from tests.spark.test_rebase_phases import BY_DELETE_FILES, around
 
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
-from neve.planning.planner import PlanRequest
 from neve.spark.tables import activate
 
 pytestmark = pytest.mark.promise(1, 3)
@@ -63,7 +63,9 @@ def table(lake, request):
 
 
 def compact(lake, table):
-    return lake.app.maintenance.compact(table, PlanRequest(), where=None, policy=CompactionPolicy())
+    return lake.app.maintenance.compact(
+        table, RewriteDataFilesArguments(), policy=CompactionPolicy()
+    )
 
 
 def rows_of(lake, table) -> Counter[tuple[int, str]]:

@@ -8,9 +8,6 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
-from sqlalchemy import Engine, event
-
-from neve.store import database
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
@@ -55,6 +52,11 @@ def _trust_the_machine(connection, *_):
 @pytest.fixture(autouse=True, scope="session")
 def no_waiting_for_the_disk():
     """No test outlives the machine: states and catalogs are not forced onto the disk."""
+    # Here, because the process that only hands out tests reads this file, too.
+    from sqlalchemy import Engine, event
+
+    from neve.store import database
+
     connect = database._connect
     event.listen(Engine, "connect", _trust_the_machine)
     with pytest.MonkeyPatch.context() as patch:

@@ -21,6 +21,10 @@ async def _settings(request: Request) -> ApiSettings:
     return settings
 
 
+def allowed_tenant(caller: object, tenant_id: str) -> None:
+    """Refuse a caller who may not speak for the tenant. Nobody is asked who they are so far."""
+
+
 TheNeve = Annotated[Neve, Depends(_neve)]
 TheSettings = Annotated[ApiSettings, Depends(_settings)]
 IdempotencyKey = Annotated[

@@ -10,8 +10,10 @@ from fastapi.responses import HTMLResponse, Response
 from neve.api import problems
 from neve.api.docs_page import STYLE, docs_page
 from neve.api.limits import RequestLimits, SafeHeaders
+from neve.api.paths import SlashesInNames
 from neve.api.routes import (
     compact,
+    database,
     jobs,
     operations,
     plans,
@@ -26,7 +28,18 @@ from neve.api.submitting import API
 from neve.api.traces import trace
 from neve.neve import Neve
 
-ROUTERS = (compact, jobs, plans, tables, operations, policies, schedules, set_aside, service)
+ROUTERS = (
+    compact,
+    jobs,
+    plans,
+    tables,
+    operations,
+    policies,
+    schedules,
+    set_aside,
+    database,
+    service,
+)
 PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
 REFUSED: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "Refused.", "content": {problems.MEDIA_TYPE: PROBLEM}},
@@ -61,6 +74,7 @@ def create_app(neve: Neve, *, settings: ApiSettings | None = None) -> FastAPI:
     app.include_router(api)
     app.include_router(service.router, include_in_schema=False)
     _add_docs(app)
+    app.add_middleware(SlashesInNames)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(SafeHeaders)
     trace(app)

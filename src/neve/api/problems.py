@@ -91,8 +91,18 @@ async def on_neve_error(request: Request, error: Exception) -> Response:
         error.message,
         next_step=error.next_step,
         position=getattr(error, "position", None),
+        errors=_fields(error),
     )
     return respond(problem, {"Retry-After": RETRY_SECONDS} if status == 503 else None)
+
+
+def _fields(error: errors.NeveError) -> list[FieldProblem] | None:
+    if not isinstance(error, errors.RecordsRefused) or not error.troubles:
+        return None
+    return [
+        FieldProblem(location=list(trouble.location), message=trouble.message)
+        for trouble in error.troubles
+    ]
 
 
 async def on_refusal(request: Request, error: Exception) -> Response:

@@ -6,27 +6,11 @@ from collections.abc import Collection, Iterator
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestContent, ManifestFile
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
-from pyiceberg.types import (
-    BinaryType,
-    IntegerType,
-    ListType,
-    LongType,
-    NestedField,
-    StringType,
-    StructType,
-)
 
-from neve.catalog.manifests import (
-    BOUNDS,
-    COUNTS,
-    STATUS_ADDED,
-    STATUS_DELETED,
-    map_field,
-    read_manifests,
-)
+from neve.catalog.manifest_fields import BOUND_NAMES, COUNT_NAMES, entry_schema
+from neve.catalog.manifests import STATUS_ADDED, STATUS_DELETED, read_manifests
 from neve.catalog.survey import delete_kind, partition_specs
 from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.facts import SpecFacts
@@ -34,36 +18,24 @@ from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import ColumnMetrics
 from neve.planning.partition_values import to_json_value
 
-_READ_SCHEMA = Schema(
-    NestedField(0, "status", IntegerType(), required=True),
-    NestedField(3, "sequence_number", LongType(), required=False),
-    NestedField(
-        2,
-        "data_file",
-        StructType(
-            NestedField(134, "content", IntegerType(), required=True),
-            NestedField(100, "file_path", StringType(), required=True),
-            NestedField(101, "file_format", StringType(), required=True),
-            NestedField(102, "partition", StructType(), required=True),
-            NestedField(103, "record_count", LongType(), required=True),
-            NestedField(104, "file_size_in_bytes", LongType(), required=True),
-            NestedField(131, "key_metadata", BinaryType(), required=False),
-            NestedField(
-                135,
-                "equality_ids",
-                # Integers by the specification; pyiceberg 0.12 writes them as longs.
-                ListType(136, LongType(), element_required=True),
-                required=False,
-            ),
-            NestedField(140, "sort_order_id", IntegerType(), required=False),
-            NestedField(143, "referenced_data_file", StringType(), required=False),
-            NestedField(144, "content_offset", LongType(), required=False),
-            NestedField(145, "content_size_in_bytes", LongType(), required=False),
-            map_field(108, "column_sizes", 117, 118, LongType()),
-            *COUNTS,
-            *BOUNDS,
-        ),
-        required=True,
+_READ_SCHEMA = entry_schema(
+    "status sequence_number",
+    (
+        "content",
+        "file_path",
+        "file_format",
+        "partition",
+        "record_count",
+        "file_size_in_bytes",
+        "key_metadata",
+        "equality_ids",
+        "sort_order_id",
+        "referenced_data_file",
+        "content_offset",
+        "content_size_in_bytes",
+        "column_sizes",
+        *COUNT_NAMES,
+        *BOUND_NAMES,
     ),
 )
 

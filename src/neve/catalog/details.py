@@ -14,22 +14,13 @@ from pyiceberg.table.locations import load_location_provider
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
-    NestedField,
-    StringType,
     StructType,
 )
 
-from neve.catalog.manifests import (
-    BOUNDS,
-    COUNTS,
-    STATUS_DELETED,
-    map_field,
-    read_manifests,
-)
+from neve.catalog.manifest_fields import BOUND_NAMES, COUNT_NAMES, entry_schema
+from neve.catalog.manifests import STATUS_DELETED, read_manifests
 from neve.catalog.row_ids import RowIds, read_first_row_ids
 from neve.catalog.survey import partition_specs
 from neve.catalog.whole_avro import ProjectedAvroFile
@@ -38,29 +29,19 @@ from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn, TableLayo
 from neve.planning.partition_values import to_json_value
 
 CODE_PROPERTY = "write.py-location-provider.impl"
-_READ_SCHEMA = Schema(
-    NestedField(0, "status", IntegerType(), required=True),
-    NestedField(
-        2,
-        "data_file",
-        StructType(
-            NestedField(100, "file_path", StringType(), required=True),
-            NestedField(102, "partition", StructType(), required=True),
-            NestedField(103, "record_count", LongType(), required=True),
-            NestedField(104, "file_size_in_bytes", LongType(), required=True),
-            NestedField(
-                132,
-                "split_offsets",
-                ListType(133, LongType(), element_required=True),
-                required=False,
-            ),
-            NestedField(140, "sort_order_id", IntegerType(), required=False),
-            NestedField(142, "first_row_id", LongType(), required=False),
-            map_field(108, "column_sizes", 117, 118, LongType()),
-            *COUNTS,
-            *BOUNDS,
-        ),
-        required=True,
+_READ_SCHEMA = entry_schema(
+    "status",
+    (
+        "file_path",
+        "partition",
+        "record_count",
+        "file_size_in_bytes",
+        "split_offsets",
+        "sort_order_id",
+        "first_row_id",
+        "column_sizes",
+        *COUNT_NAMES,
+        *BOUND_NAMES,
     ),
 )
 

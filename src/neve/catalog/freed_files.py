@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from pyiceberg.io import FileIO, InputFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
+from pyiceberg.types import LongType, NestedField, StringType
 
+from neve.catalog.manifest_fields import entry_schema
 from neve.catalog.manifests import CONTENT_DATA, STATUS_DELETED
 from neve.catalog.reachable import metadata_files
 from neve.catalog.whole_avro import ProjectedAvroFile
@@ -31,19 +32,7 @@ _LISTED = Schema(
     NestedField(500, "manifest_path", StringType(), required=True),
     NestedField(501, "manifest_length", LongType(), required=True),
 )
-_HELD = Schema(
-    NestedField(0, "status", IntegerType(), required=True),
-    NestedField(
-        2,
-        "data_file",
-        StructType(
-            NestedField(134, "content", IntegerType(), required=False),
-            NestedField(100, "file_path", StringType(), required=True),
-            NestedField(104, "file_size_in_bytes", LongType(), required=True),
-        ),
-        required=True,
-    ),
-)
+_HELD = entry_schema("status", ("content", "file_path", "file_size_in_bytes"))
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")

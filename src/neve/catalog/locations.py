@@ -35,9 +35,9 @@ WHY = "No file is deleted before it is known which tables need it."
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is remembered of a table: its home, and the files to start from."""
+    """What is remembered of a table: its place, and the files to start from."""
 
-    home: TableLocation
+    place: TableLocation
     metadata_location: str
     io: FileIO
     #: Metadata files and statistics.
@@ -59,10 +59,10 @@ class _Answer:
     is_told: bool = False
 
 
-def home_of(table: TableRef, loaded: Table) -> TableLocation:
+def location_of(table: TableRef, loaded: Table) -> TableLocation:
     """What the table's metadata says of its place."""
     metadata = loaded.metadata
-    home = TableLocation(
+    place = TableLocation(
         table=table,
         table_uuid=str(metadata.table_uuid),
         location=metadata.location,
@@ -72,12 +72,12 @@ def home_of(table: TableRef, loaded: Table) -> TableLocation:
         ),
     )
     resolver = Resolver()
-    aliases = {name for place in locations_of(home) for name in resolver.real_names(place)}
-    return replace(home, aliases=tuple(sorted(aliases)))
+    aliases = {name for folder in locations_of(place) for name in resolver.real_names(folder)}
+    return replace(place, aliases=tuple(sorted(aliases)))
 
 
-class Homes:
-    """Every table's home; sweeping a thousand tables must not load a million."""
+class TableLocations:
+    """Every table's place; sweeping a thousand tables must not load a million."""
 
     def __init__(self, catalogs: Catalogs) -> None:
         self._catalogs = catalogs
@@ -85,8 +85,8 @@ class Homes:
         self._reading = threading.Lock()
 
     def read(self, now: datetime) -> list[TableLocation]:
-        """Homes of all tables that are listed now; an error for one is an error."""
-        return [outline.home for outline in self.outlines(now).values()]
+        """Locations of all tables that are listed now; an error for one is an error."""
+        return [outline.place for outline in self.outlines(now).values()]
 
     def other_registration(
         self, table: TableRef, table_uuid: str, now: datetime, *, recheck: bool = False
@@ -95,7 +95,7 @@ class Homes:
         found = self.outlines(now, recheck=recheck)
         itself = self.itself(table, found)
         for other, outline in found.items():
-            if outline.home.table_uuid == table_uuid and other not in itself:
+            if outline.place.table_uuid == table_uuid and other not in itself:
                 return other
         return None
 
@@ -143,7 +143,7 @@ class Homes:
         if again:
             known = {t: o for t, o in known.items() if o.metadata_location == locations.get(t)}
         unknown = [table for table in listed if table not in known]
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-homes") as pool:
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="neve-locations") as pool:
             outlines = dict(zip(unknown, pool.map(self._outline, unknown), strict=True))
         known.update((table, found) for table, found in outlines.items() if found)
         missing = [table for table in unknown if outlines[table] is None]
@@ -175,7 +175,7 @@ def _outline(catalogs: Catalogs, table: TableRef) -> Outline | None:
     try:
         loaded = catalogs.load(table)
         return Outline(
-            home=home_of(table, loaded),
+            place=location_of(table, loaded),
             metadata_location=loaded.metadata_location,
             io=loaded.io,
             files=tuple(metadata_files(loaded)),

@@ -18,8 +18,8 @@ from pyiceberg.types import (
 )
 
 from neve.catalog.checked_avro import CheckedAvroFile
+from neve.catalog.manifest_fields import BOUNDS
 from neve.catalog.manifests import (
-    BOUNDS,
     CONTENT_DATA,
     CONTENT_EQUALITY_DELETES,
     CONTENT_POSITION_DELETES,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
@@ -18,20 +17,10 @@ from pyiceberg.manifest import (
     ManifestFile,
     PartitionFieldSummary,
 )
-from pyiceberg.schema import Schema
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import (
-    BinaryType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    StructType,
-)
 
+from neve.catalog.manifest_fields import BOUND_NAMES, COUNT_NAMES, entry_schema
 from neve.catalog.whole_avro import ProjectedAvroFile, WholeAvroFile
 
 STATUS_ADDED, STATUS_DELETED = 1, 2
@@ -72,50 +61,22 @@ class Entry:
     metrics: Metrics | None
 
 
-def map_field(field_id: int, name: str, key_id: int, value_id: int, value: Any) -> NestedField:
-    of = MapType(key_id, IntegerType(), value_id, value, value_required=True)
-    return NestedField(field_id, name, of, required=False)
-
-
-BOUNDS = (
-    map_field(125, "lower_bounds", 126, 127, BinaryType()),
-    map_field(128, "upper_bounds", 129, 130, BinaryType()),
+_LEAN_FIELDS = (
+    "content",
+    "file_path",
+    "file_format",
+    "partition",
+    "record_count",
+    "file_size_in_bytes",
+    "key_metadata",
+    "split_offsets",
+    "sort_order_id",
+    "referenced_data_file",
 )
-COUNTS = (
-    map_field(109, "value_counts", 119, 120, LongType()),
-    map_field(110, "null_value_counts", 121, 122, LongType()),
-    map_field(137, "nan_value_counts", 138, 139, LongType()),
-)
-
-
-def _read_schema(*extra: NestedField) -> Schema:
-    data_file = StructType(
-        NestedField(134, "content", IntegerType(), required=False),
-        NestedField(100, "file_path", StringType(), required=True),
-        NestedField(101, "file_format", StringType(), required=True),
-        # An empty struct stands for the fields that the manifest's own spec has.
-        NestedField(102, "partition", StructType(), required=True),
-        NestedField(103, "record_count", LongType(), required=True),
-        NestedField(104, "file_size_in_bytes", LongType(), required=True),
-        NestedField(131, "key_metadata", BinaryType(), required=False),
-        NestedField(
-            132, "split_offsets", ListType(133, LongType(), element_required=True), required=False
-        ),
-        NestedField(140, "sort_order_id", IntegerType(), required=False),
-        NestedField(143, "referenced_data_file", StringType(), required=False),
-        *extra,
-    )
-    return Schema(
-        NestedField(0, "status", IntegerType(), required=True),
-        NestedField(1, "snapshot_id", LongType(), required=False),
-        NestedField(3, "sequence_number", LongType(), required=False),
-        NestedField(2, "data_file", data_file, required=True),
-    )
-
-
-_LEAN = _read_schema()
-_WITH_BOUNDS = _read_schema(*BOUNDS)
-_WITH_METRICS = _read_schema(*BOUNDS, *COUNTS)
+_ENTRY_FIELDS = "status snapshot_id sequence_number"
+_LEAN = entry_schema(_ENTRY_FIELDS, _LEAN_FIELDS)
+_WITH_BOUNDS = entry_schema(_ENTRY_FIELDS, (*_LEAN_FIELDS, *BOUND_NAMES))
+_WITH_METRICS = entry_schema(_ENTRY_FIELDS, (*_LEAN_FIELDS, *BOUND_NAMES, *COUNT_NAMES))
 
 
 def read_manifests(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pyiceberg.io import FileIO
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IntegerType, NestedField, StringType, StructType
+from pyiceberg.types import NestedField, StringType
 
 from neve.catalog.errors import table_errors
+from neve.catalog.manifest_fields import entry_schema
 from neve.catalog.manifests import STATUS_DELETED
 from neve.catalog.whole_avro import ProjectedAvroFile
 from neve.model.errors import TableUnreadable
@@ -22,15 +23,7 @@ from neve.model.table import TableRef
 from neve.storage.resolved import Resolver
 
 #: Only what the walk needs: a manifest of many columns is read several times faster.
-_PATHS = Schema(
-    NestedField(0, "status", IntegerType(), required=True),
-    NestedField(
-        2,
-        "data_file",
-        StructType(NestedField(100, "file_path", StringType(), required=True)),
-        required=True,
-    ),
-)
+_PATHS = entry_schema("status", ("file_path",))
 _LISTED = Schema(NestedField(500, "manifest_path", StringType(), required=True))
 #: Written beside metadata files by catalogs that live in the file system alone.
 VERSION_HINT = "version-hint.text"

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import THREADS, each
-from neve.catalog.locations import WHY, Homes, Outline
+from neve.catalog.locations import WHY, Outline, TableLocations
 from neve.catalog.reachable import files_of_manifest, manifests_of_list
 from neve.model.errors import TableUnreadable
 from neve.model.table import TableRef
@@ -34,8 +34,8 @@ Keys: TypeAlias = "array[int]"
 class References:
     """Which files the tables of all catalogs reach."""
 
-    def __init__(self, homes: Homes) -> None:
-        self._homes = homes
+    def __init__(self, locations: TableLocations) -> None:
+        self._locations = locations
         self._lists: dict[Place, tuple[str, ...]] = {}
         self._manifests: dict[Place, Keys] = {}
         self._keys: dict[TableRef, tuple[Outline, Keys]] = {}
@@ -55,8 +55,8 @@ class References:
         """Of the sought paths, those that another table reaches, each with one such table."""
         # Several tables may be swept at once, and one reading serves them all.
         with self._lock:
-            outlines = self._homes.outlines(now, recheck=recheck)
-            itself = self._homes.itself(table, outlines)
+            outlines = self._locations.outlines(now, recheck=recheck)
+            itself = self._locations.itself(table, outlines)
             if outlines is not self._outlines:
                 self._compare(outlines)
             if self._unread - itself:
@@ -128,7 +128,7 @@ class References:
 
     def _unread_lists(self, new: Mapping[TableRef, Outline]) -> Iterator[tuple[Place, Outline]]:
         places = {
-            (outline.home.table_uuid, path): outline
+            (outline.place.table_uuid, path): outline
             for outline in new.values()
             for path in outline.manifest_lists
         }
@@ -141,7 +141,7 @@ class References:
         return ((p, outline) for p, outline in places.items() if p not in self._manifests)
 
     def _manifests_of(self, outline: Outline) -> set[Place]:
-        uuid = outline.home.table_uuid
+        uuid = outline.place.table_uuid
         lists = (self._lists[uuid, path] for path in outline.manifest_lists)
         return {(uuid, path) for listed in lists for path in listed}
 
@@ -156,7 +156,7 @@ class References:
     def _forget(self) -> None:
         """Manifests of tables that are gone, and of old states of others."""
         outlines = [outline for outline, _ in self._keys.values()]
-        lists = {(o.home.table_uuid, path) for o in outlines for path in o.manifest_lists}
+        lists = {(o.place.table_uuid, path) for o in outlines for path in o.manifest_lists}
         manifests = {place for outline in outlines for place in self._manifests_of(outline)}
         self._lists = {place: item for place, item in self._lists.items() if place in lists}
         self._manifests = {p: keys for p, keys in self._manifests.items() if p in manifests}
@@ -176,7 +176,7 @@ def _count(keys: Keys, key: int) -> int:
 @contextmanager
 def _reading(outline: Outline) -> Iterator[None]:
     try:
-        with table_errors(outline.home.table):
+        with table_errors(outline.place.table):
             yield
     except TableUnreadable as error:
         raise TableUnreadable(f"{WHY} {error.message}", next_step=error.next_step) from error

@@ -11,7 +11,7 @@ from neve.catalog.delete_entries import read_delete_entries
 from neve.catalog.details import data_locations, leaf_columns, read_details, table_layout
 from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
-from neve.catalog.locations import Homes, home_of
+from neve.catalog.locations import TableLocations, location_of
 from neve.catalog.manifest_cache import ManifestCache
 from neve.catalog.reachable import reachable
 from neve.catalog.references import References
@@ -33,8 +33,8 @@ class CatalogSurveyor:
         self._catalogs = catalogs
         self._clock = clock
         self._cache = ManifestCache()
-        self._homes = Homes(catalogs)
-        self._references = References(self._homes)
+        self._locations = TableLocations(catalogs)
+        self._references = References(self._locations)
 
     def tables(self, pattern: str) -> list[TableRef]:
         return self._catalogs.tables(pattern)
@@ -97,17 +97,17 @@ class CatalogSurveyor:
 
     def location(self, table: TableRef) -> TableLocation:
         """Where the table lives now."""
-        return home_of(table, self._catalogs.load(table))
+        return location_of(table, self._catalogs.load(table))
 
     def locations(self) -> list[TableLocation]:
         """Where all tables of all catalogs live."""
-        return self._homes.read(self._clock())
+        return self._locations.read(self._clock())
 
     def other_registration(
         self, table: TableRef, table_uuid: str, *, recheck: bool = False
     ) -> TableRef | None:
         """Another name, in any catalog, under which the same table is registered."""
-        return self._homes.other_registration(table, table_uuid, self._clock(), recheck=recheck)
+        return self._locations.other_registration(table, table_uuid, self._clock(), recheck=recheck)
 
     def needed(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -27,6 +26,7 @@ from neve.cli.hand_over import (
     compact_at_server,
     follow_to_end,
     outcome_of,
+    plan_at_server,
     run_or_hand_over,
 )
 from neve.cli.job import ServerOption
@@ -207,15 +207,6 @@ def apply(
     exit_after(printer, [why for _, why in refused], EXIT_ERROR if failed else EXIT_OK)
 
 
-def _asked(server: str, *, dry_run: bool) -> AbstractContextManager[Any]:
-    if dry_run:
-        raise InputError(
-            "--dry-run plans by the configuration that is here, and not by that of a server.",
-            next_step="Add --local to plan here, or ask the server for a plan: POST /api/v1/plans.",
-        )
-    return connect(server)
-
-
 def compact(
     table: TableArgument,
     where: WhereOption = None,
@@ -237,11 +228,18 @@ def compact(
     """
     printer = Output(output)
     if server is not None and not local:
-        options = {"strategy": strategy, "partition_filter": where, "max_cost": max_cost}
-        with errors_explained(printer), _asked(server, dry_run=dry_run) as client:
-            options |= {"target_file_size": target_size, "verify": verify}
-            job_id = compact_at_server(client, table, engine=engine, sort_by=sort_by, **options)
-            outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
+        options: dict[str, Any] = {"strategy": strategy, "partition_filter": where}
+        options |= {"max_cost": max_cost, "target_file_size": target_size}
+        options |= {"engine": engine, "sort_by": sort_by, "verify": verify}
+        with errors_explained(printer), connect(server) as client:
+            if dry_run:
+                made = plan_at_server(client, table, **options)
+            else:
+                job_id = compact_at_server(client, table, **options)
+                outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
+        if dry_run:
+            printer.result(Neve.plan_document([made]), lambda: render_plan(made))
+            return
         _tell_outcome(printer, outcome)
     with application(printer, config) as neve:
         overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine, verify)

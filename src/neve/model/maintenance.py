@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from neve.model.errors import InputError
-from neve.model.job import TRINO
+from neve.model.job import TRINO, JobRequest
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.policy import Verify
 from neve.model.table import TableRef
+
+#: Lets somebody else run a job, and gives what came of it.
+HandOver = Callable[[JobRequest], Outcome]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """One policy of the configuration."""
+    """One policy of the configuration, or one that was set while Neve runs."""
 
     name: str
     match: TableMatch = field(default_factory=TableMatch)
@@ -54,6 +54,8 @@ class PolicyRule:
     operations: frozenset[Operation] = frozenset()
     #: Where single values stand in the file, by key; the others stand in the policy itself.
     places: Mapping[str, str] = field(default_factory=dict)
+    #: Who keeps it: the configuration's file, or the state.
+    origin: str = "neve.yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ are asked for, because a table's footers together would not fit in memory as obj
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -28,6 +28,10 @@ from neve.parquet.schema import Schema, read_schema
 from neve.storage.readers import FIRST_READ_BYTES, Reader
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
+_SHAPE: Final[spans.Shape] = {FileMeta.KEY_VALUES: spans.Each(spans.FLAT)}
+#: Row groups of large footers are opened one by one, for memory's sake; this many bytes in one go.
+_SMALL_BYTES: Final = 64 * 1024
+_SMALL_SHAPE: Final[spans.Shape] = {**_SHAPE, FileMeta.ROW_GROUPS: spans.Each(ROW_GROUP_SHAPE)}
 
 #: Is shown every row group with its chunks while they are open, for whoever keeps more of them.
 Visit: TypeAlias = Callable[[RowGroup, Sequence[ColumnChunk]], None]
@@ -146,7 +150,7 @@ def _footer_bytes(reader: Reader, max_footer_bytes: int) -> tuple[bytes, int]:
 
 
 def _parse(reader: Reader, data: bytes, footer_start: int, visit: Visit | None) -> Footer:
-    opened = spans.open_struct(data, 0, {FileMeta.KEY_VALUES: spans.Each(spans.FLAT)})
+    opened = spans.open_struct(data, 0, _SMALL_SHAPE if len(data) <= _SMALL_BYTES else _SHAPE)
     encrypted = opened.has(FileMeta.ENCRYPTION) or opened.has(FileMeta.SIGNING_KEY)
     # A signature follows the metadata of a signed footer; elsewhere nothing may.
     if opened.end != len(data) and not encrypted:
@@ -190,8 +194,13 @@ def _row_groups(
     if count > layout.MAX_ROW_GROUPS:
         raise ParquetUnsupported(f"It has {count} row groups, more than a file can number.")
     row_groups = []
-    at = opened.fields[FileMeta.ROW_GROUPS][2]
-    for group in spans.open_list(opened.data, at, ROW_GROUP_SHAPE):
+    groups: Iterable[spans.Opened]
+    if FileMeta.ROW_GROUPS in opened.children:
+        groups = opened.children.pop(FileMeta.ROW_GROUPS)
+    else:
+        at = opened.fields[FileMeta.ROW_GROUPS][2]
+        groups = spans.open_list(opened.data, at, ROW_GROUP_SHAPE)
+    for group in groups:
         row_group, chunks = read_row_group(group, schema.leaves, footer_start)
         row_groups.append(row_group)
         totals.add(chunks)

@@ -109,7 +109,8 @@ def _collect(paths: Any, positions: Any, wanted: Any, found: dict[str, list[Posi
 
 def merged(parts: Iterable[Positions]) -> Positions:
     """All positions in ascending order, each once."""
-    return np.unique(np.concatenate([_NO_POSITIONS, *parts]))
+    filled = [part for part in parts if len(part)]
+    return np.unique(np.concatenate(filled)) if filled else _NO_POSITIONS
 
 
 def live_mask(deleted: Positions, first: int, rows: int) -> npt.NDArray[np.bool_]:

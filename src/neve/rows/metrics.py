@@ -32,6 +32,8 @@ class ValueMetrics:
     nan_count: int | None = None
     lower: Any = None
     upper: Any = None
+    #: The pairs of signs that UUIDs have as two longs; more than one, and orders differ.
+    signs: frozenset[int] = frozenset()
 
     def merged(self, other: ValueMetrics) -> ValueMetrics:
         """Of the values of both."""
@@ -44,6 +46,7 @@ class ValueMetrics:
             nans,
             min(lowers, key=_order, default=None),
             max(uppers, key=_order, default=None),
+            self.signs | other.signs,
         )
 
 
@@ -135,8 +138,20 @@ def _of_chunk(array: Any, path: Sequence[Field]) -> ValueMetrics:
             nulls = array.null_count
     if field.type.name in FLOATING:
         return _of_floats(plain_values(array, field), nulls)
-    lower, upper = _extremes(_used(array), field)
-    return ValueMetrics(len(array), nulls, None, lower, upper)
+    used = _used(array)
+    lower, upper = _extremes(used, field)
+    signs = _signs(plain_values(used, field)) if field.type.name == "uuid" else frozenset()
+    return ValueMetrics(len(array), nulls, None, lower, upper, signs)
+
+
+def _signs(array: Any) -> frozenset[int]:
+    """Java compares UUIDs as two signed longs, others by unsigned bytes."""
+    values = array.drop_null()
+    if not len(values):
+        return frozenset()
+    data = np.frombuffer(values.buffers()[1], dtype=np.uint8, offset=16 * values.offset)
+    signs = data[: 16 * len(values)].reshape(-1, 2, 8)[:, :, 0] >> 7
+    return frozenset(np.unique(signs @ np.array([2, 1], dtype=np.uint8)).tolist())
 
 
 def _used(array: Any) -> Any:
@@ -189,7 +204,7 @@ def _serialised(
     found: ValueMetrics, field: Field, length: int | None
 ) -> tuple[bytes | None, bytes | None]:
     of = bound_type(str(field.type))
-    if of is None or found.lower is None:
+    if of is None or found.lower is None or len(found.signs) > 1:
         return None, None
     low, high = found.lower, found.upper
     if field.type.name == "string":

@@ -49,17 +49,17 @@ class Sweeper:
 
     def look(self) -> Found:
         """List, compare, ask the engine, and apply every guard."""
-        services, home = self.services, self.services.surveyor.location(self.table)
+        services, place = self.services, self.services.surveyor.location(self.table)
         now = services.clock()
         others = [other for other in services.surveyor.locations() if other.table != self.table]
-        roots, not_listed = guards.roots_of(home)
-        refuse_if(guards.gc_refusal(home))
-        refuse_if(guards.overlap_refusal(home, roots, others))
+        roots, not_listed = guards.roots_of(place)
+        refuse_if(guards.gc_refusal(place))
+        refuse_if(guards.overlap_refusal(place, roots, others))
         limit, why = guards.cutoff(now, self.rules, self._unfinished())
         listing = Listing(
             roots=roots,
             foreign=guards.foreign_locations(roots, others),
-            partition_fields=home.partition_fields,
+            partition_fields=place.partition_fields,
             cutoff_ms=_milliseconds(limit),
             now_ms=_milliseconds(now),
         )
@@ -68,20 +68,20 @@ class Sweeper:
             self.table,
             listing,
             lambda: services.surveyor.reachable(self.table),
-            [entry.orphan.path for entry in self._entries(home, OPEN_STATES)],
+            [entry.orphan.path for entry in self._entries(place, OPEN_STATES)],
             services.reporter,
         )
-        refuse_if(guards.changed_home_refusal(home, sweep))
+        refuse_if(guards.changed_place_refusal(place, sweep))
         refuse_if(guards.nothing_reached_refusal(sweep))
         refuse_if(guards.elsewhere_refusal(sweep))
-        sweep = self._second_opinion(self._without_restored(home, sweep))
+        sweep = self._second_opinion(self._without_restored(place, sweep))
         needed = services.surveyor.needed(
             self.table, [file.path for file in sweep.candidates], sweep.reachable.paths
         )
         sweep = self._without_needed(sweep, needed)
         report = SweepReport(
             table=self.table,
-            table_uuid=home.table_uuid,
+            table_uuid=place.table_uuid,
             swept_at=now,
             cutoff=limit,
             cutoff_reason=why,
@@ -92,7 +92,7 @@ class Sweeper:
             not_listed=not_listed,
             referenced_by=tuple(sorted(set(needed.values()) - {self.table})),
             stop=guards.ratio_refusal(sweep, self.rules.max_orphan_ratio),
-            is_first=not services.store.quarantine.was_swept(home.table_uuid),
+            is_first=not services.store.quarantine.was_swept(place.table_uuid),
         )
         return Found(self, sweep, report)
 
@@ -103,15 +103,15 @@ class Sweeper:
         return [job for job in jobs if not job.state.is_final and job.job_id != self.job_id]
 
     def _entries(
-        self, home: TableLocation, states: Sequence[QuarantineState]
+        self, place: TableLocation, states: Sequence[QuarantineState]
     ) -> list[QuarantineEntry]:
-        return self.services.store.quarantine.entries(home.table_uuid, states)
+        return self.services.store.quarantine.entries(place.table_uuid, states)
 
-    def _without_restored(self, home: TableLocation, sweep: Sweep) -> Sweep:
+    def _without_restored(self, place: TableLocation, sweep: Sweep) -> Sweep:
         """What a person has restored is not marked again, as long as it is the same file."""
         restored = {
             entry.orphan.path: entry.orphan
-            for entry in self._entries(home, (QuarantineState.RESTORED,))
+            for entry in self._entries(place, (QuarantineState.RESTORED,))
         }
         kept = [
             file

@@ -13,7 +13,7 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange, UndoTag
 from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
 from neve.service.services import Services
-from neve.service.verify import snapshots_of
+from neve.service.verify import is_listed, snapshots_of
 
 #: How often a change is judged again where writers are faster than its commit.
 POLICY = RetryPolicy(attempts=3)
@@ -84,25 +84,9 @@ def follow_parent(services: Services, held: HeldLease, facts: TableFacts) -> str
     tag = tag_of(held.lease.job_id, facts)
     if tag is None:
         return ""
-    first = next(iter(snapshots_of(held.lease.job_id, facts)), None)
-    parent = facts.snapshot(first.parent_id) if first and first.parent_id is not None else None
-    tagged = facts.snapshot(tag.snapshot_id)
-    if parent is None or tagged is None or parent.snapshot_id == tag.snapshot_id:
+    change = _to_parent(facts, held.lease.job_id, tag)
+    if change is None:
         return ""
-    # The window ends when it would have ended: a tag's age counts from its snapshot's commit.
-    later_ms = int((parent.committed_at - tagged.committed_at).total_seconds() * 1000)
-    moved = replace(
-        tag, snapshot_id=parent.snapshot_id, max_age_ms=max(1, tag.max_age_ms - later_ms)
-    )
-    change = MetadataChange(
-        table=facts.table,
-        table_uuid=facts.table_uuid,
-        purpose=f"Moving tag {tag.name} of table {facts.table} to snapshot {parent.snapshot_id}",
-        head=facts.snapshot_id,
-        head_may_advance=True,
-        expected_refs={tag.name: tag.snapshot_id},
-        tags=(moved,),
-    )
     held.require()
     try:
         _commit(services, change)
@@ -112,20 +96,70 @@ def follow_parent(services: Services, held: HeldLease, facts: TableFacts) -> str
     return ""
 
 
+def _to_parent(facts: TableFacts, job_id: str, tag: TagToSet) -> MetadataChange | None:
+    first = next(iter(snapshots_of(job_id, facts)), None)
+    parent = facts.snapshot(first.parent_id) if first and first.parent_id is not None else None
+    tagged = facts.snapshot(tag.snapshot_id)
+    if parent is None or tagged is None or parent.snapshot_id == tag.snapshot_id:
+        return None
+    # The window ends when it would have ended: a tag's age counts from its snapshot's commit.
+    later_ms = int((parent.committed_at - tagged.committed_at).total_seconds() * 1000)
+    moved = replace(
+        tag, snapshot_id=parent.snapshot_id, max_age_ms=max(1, tag.max_age_ms - later_ms)
+    )
+    return MetadataChange(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        purpose=f"Moving tag {tag.name} of table {facts.table} to snapshot {parent.snapshot_id}",
+        head=facts.snapshot_id,
+        head_may_advance=True,
+        expected_refs={tag.name: tag.snapshot_id},
+        tags=(moved,),
+    )
+
+
 def drop_undo_tag(services: Services, facts: TableFacts, tag: TagToSet) -> None:
     """Drop the tag of a job that changed nothing."""
-    _commit(
-        services,
-        MetadataChange(
-            table=facts.table,
-            table_uuid=facts.table_uuid,
-            purpose=f"Removing tag {tag.name} of table {facts.table}",
-            head=facts.snapshot_id,
-            head_may_advance=True,
-            expected_refs={tag.name: tag.snapshot_id},
-            drop_refs=(tag.name,),
-        ),
+    _commit(services, _dropping(facts, tag))
+
+
+def _dropping(facts: TableFacts, tag: TagToSet) -> MetadataChange:
+    return MetadataChange(
+        table=facts.table,
+        table_uuid=facts.table_uuid,
+        purpose=f"Removing tag {tag.name} of table {facts.table}",
+        head=facts.snapshot_id,
+        head_may_advance=True,
+        expected_refs={tag.name: tag.snapshot_id},
+        drop_refs=(tag.name,),
     )
+
+
+def settle_undo_tag(services: Services, facts: TableFacts, job_id: str) -> str:
+    """Bring the tag of a lost job to where the job itself would have left it; a note if not.
+
+    Where the job committed, that is the parent of its first commit, and where it left nothing in
+    the table, nowhere. What it committed and somebody took back is left as it is.
+    """
+    try:
+        try:
+            _settle_tag(services, facts, job_id)
+        except CommitConflict:
+            # Somebody came in between, perhaps to settle the same job: one look more.
+            _settle_tag(services, services.surveyor.survey(facts.table), job_id)
+    except ExecutionError as error:
+        # A tag in the wrong place does no harm, and it ends by itself.
+        return error.message
+    return ""
+
+
+def _settle_tag(services: Services, facts: TableFacts, job_id: str) -> None:
+    tag = tag_of(job_id, facts)
+    if tag is None:
+        return
+    change = _to_parent(facts, job_id, tag) if is_listed(job_id, facts) else _dropping(facts, tag)
+    if change is not None:
+        _commit(services, change)
 
 
 def _commit(services: Services, change: MetadataChange) -> TableFacts:

@@ -31,6 +31,11 @@ def snapshots_of(job_id: str, facts: TableFacts) -> list[SnapshotFacts]:
     return [s for s in reversed(facts.ancestry()) if s.job_id == job_id]
 
 
+def is_listed(job_id: str, facts: TableFacts) -> bool:
+    """Whether any snapshot of the table is the job's, on whatever branch."""
+    return any(snapshot.job_id == job_id for snapshot in facts.snapshots)
+
+
 def verify_commits(
     services: Services,
     table: TableRef,

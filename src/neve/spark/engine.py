@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -12,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
+from neve.model.job import SPARK
 from neve.model.metadata_change import UndoTag
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
@@ -26,13 +26,14 @@ from neve.model.rewrite import (
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
 from neve.spark.job_group import cancel_group, current_job, spark_work, working_for
-from neve.spark.jvm import abandon, has_ended, is_dead
+from neve.spark.jvm import abandon, is_dead
 from neve.spark.launch import given_up
 from neve.spark.list_files import look_up
 from neve.spark.live_rows import of_live_rows
@@ -49,13 +50,14 @@ from neve.spark.rewrite.distribute import run_tasks
 from neve.spark.rewrite.misread import find_misread
 from neve.spark.rewrite.stage import Staged, fingerprint_files, stage_files
 from neve.spark.small_files import TableFiles
+from neve.spark.started import StartedSession
 from neve.storage.access import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
 NO_ANSWER = (ExecutionError, EngineDied)
 
 
-class SparkEngine:
+class SparkEngine(StartedSession):
     """Runs operations on a session that is made when the first one needs it.
 
     A session whose JVM has died is left behind: whoever was using it is told so, and whoever comes
@@ -63,45 +65,8 @@ class SparkEngine:
     """
 
     def __init__(self, make_session: Callable[[], SparkSession]) -> None:
-        self._make_session = make_session
-        self._session: SparkSession | None = None
-        self._making = threading.Lock()
-        self._known = threading.local()
+        super().__init__(make_session)
         self._cancelled: set[str | None] = set()
-        self._early: threading.Thread | None = None
-        #: What went wrong with a start that nobody waited for.
-        self._kept: NeveError | None = None
-
-    def start_soon(self) -> None:
-        """Start while something else is done. What goes wrong is told to whoever asks first."""
-        if self._session is None and self._early is None:
-            self._early = threading.Thread(target=self._start, name="neve-start", daemon=True)
-            self._early.start()
-
-    def _start(self) -> None:
-        with self._making:
-            if self._session is None:
-                try:
-                    self._session = self._make_session()
-                except NeveError as error:
-                    self._kept = error
-
-    @property
-    def session(self) -> SparkSession:
-        with self._making:
-            kept, self._kept = self._kept, None
-            if kept is not None:
-                raise kept
-            if self._session is not None and has_ended(self._session):
-                self._leave_behind(self._session)
-            if self._session is None:
-                self._session = self._make_session()
-            session = self._session
-        if getattr(self._known, "session", None) is not session:
-            # Iceberg's actions ask for the session of their thread, and a new thread has none.
-            tables.activate(session)
-            self._known.session = session
-        return session
 
     @contextmanager
     def job(self, job_id: str) -> Iterator[None]:
@@ -147,16 +112,6 @@ class SparkEngine:
             if type(error) is ExecutionError and current_job() in self._cancelled:
                 raise JobCancelled(f"{what} was cancelled.") from error
             raise
-
-    def _is_lost(self, session: SparkSession) -> bool:
-        with self._making:
-            if self._session is session and is_dead(session):
-                self._leave_behind(session)
-            return self._session is not session
-
-    def _leave_behind(self, session: SparkSession) -> None:
-        self._session = None
-        abandon(session)
 
     def warm_up(self) -> bool:
         cold = self._session is None
@@ -368,6 +323,10 @@ class BorrowedEngine(SparkEngine):
 
     def start_soon(self) -> None:
         pass
+
+    def report(self) -> EngineReport:
+        is_there = self._is_there(self._make_session())
+        return EngineReport(SPARK, EngineState.READY if is_there else EngineState.FAILED)
 
     def stop(self) -> None:
         pass

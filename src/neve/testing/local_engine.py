@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.facts import TableFacts
+from neve.model.job import SPARK
 from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.service.ports import Engine, Reporter
 from neve.testing.facts import NOW
 from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
@@ -43,6 +45,12 @@ class LocalEngine:
 
     def warm_up(self) -> bool:
         return False
+
+    def revive(self) -> None:
+        """It does not die."""
+
+    def report(self) -> EngineReport:
+        return EngineReport(SPARK, EngineState.READY)
 
     def stop(self) -> None:
         """There is nothing to stop."""

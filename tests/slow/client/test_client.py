@@ -105,7 +105,7 @@ def test_a_stale_plan_is_told_as_such(client, neve, monkeypatch):
     def stale(*_, **__):
         raise PlanStale("It has moved on.", next_step="Plan again.")
 
-    monkeypatch.setattr("neve.serving.submit_kept", stale)
+    monkeypatch.setattr("neve.keeping.submit_kept", stale)
     with pytest.raises(PlanStale) as raised:
         client.apply_plan(plan.plan_id)
     assert raised.value.next_step == "Plan again."

@@ -33,7 +33,8 @@ def test_types_are_stable():
         "job-cancelled": 409, "execution": 500, "commit-conflict": 409, "commit-unknown": 500,
         "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 500,
         "parquet-corrupt": 500, "parquet-unsupported": 500, "rows": 500, "rows-corrupt": 500,
-        "rows-unsupported": 500,
+        "rows-unsupported": 500, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
+        "records": 422, "table-exists": 409,
     }  # fmt: skip
 
 

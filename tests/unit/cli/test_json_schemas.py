@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from jsonschema import ValidationError
@@ -10,6 +11,8 @@ from tests.json_documents import FOLDER, check_document, validator
 
 from neve.cli.commands import COMMANDS
 from neve.cli.json_schemas import files
+
+TESTS = FOLDER.parents[1] / "tests"
 
 
 def test_the_schemas_of_the_documentation_are_those_of_the_model():
@@ -38,3 +41,13 @@ def test_a_field_more_or_less_does_not_pass(run_json, only_looking):
 def test_what_is_no_document_of_the_command_does_not_pass(text):
     with pytest.raises((ValidationError, AssertionError, json.JSONDecodeError)):
         check_document(["health", "lake.db.events"], text)
+
+
+def test_every_command_is_run_for_its_document_by_a_test():
+    folders = (TESTS / "unit/cli", TESTS / "slow/cli", TESTS / "spark")
+    text = "\n".join(
+        file.read_text(encoding="utf-8") for folder in folders for file in folder.glob("*.py")
+    )
+    for command in set(COMMANDS) - {"serve"}:
+        called = rf'(run_json\(\s*|check_document\(\[)"{command}"'
+        assert re.search(called, text), command

@@ -174,8 +174,8 @@ def test_a_path_that_is_reachable_in_another_bucket_is_refused():
 
 
 def test_a_table_that_was_replaced_meanwhile_is_refused():
-    assert guards.changed_home_refusal(location_of(), swept()) is None
-    assert guards.changed_home_refusal(location_of("s3://b/moved"), swept()) is not None
+    assert guards.changed_place_refusal(location_of(), swept()) is None
+    assert guards.changed_place_refusal(location_of("s3://b/moved"), swept()) is not None
 
 
 def test_too_many_orphans_are_refused_with_the_number():

@@ -97,6 +97,23 @@ def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, services, plan):
     assert "file:///lake/tue-1" in {file.path for file in lake.facts.data_files}
 
 
+def test_a_file_that_was_taken_out_and_added_again_is_another_one(lake, services, plan):
+    path = "file:///lake/tue-0"
+
+    def write():
+        (file,) = (file for file in lake.facts.data_files if file.path == path)
+        lake.remove(path)
+        lake.append(file)
+
+    once(lake, "before_commit", write)
+
+    outcome = services.apply(plan())
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert days_left(lake) == ["tue"]
+    assert lake.facts.snapshot_id == lake.facts.snapshots[-1].snapshot_id
+
+
 def test_writers_may_come_back_between_two_tries_of_a_commit(lake, compact):
     victims = iter(["mon", "tue"])
 

@@ -224,6 +224,90 @@ def test_a_value_that_changed_on_the_way_is_found(place, monkeypatch):
     assert "has rows" in file.proof.problem
 
 
+ALL_KINDS = [
+    *COLUMNS,
+    {"id": 3, "name": "ratio", "required": False, "type": "double"},
+    {"id": 4, "name": "huge", "required": False, "type": "decimal(38, 0)"},
+    {
+        "id": 5,
+        "name": "many",
+        "required": False,
+        "type": {"type": "list", "element-id": 6, "element": "double", "element-required": False},
+    },
+]
+
+
+def with_all_kinds(place, **options):
+    """Files in which dictionaries are given up half way, NaNs have payloads and zeros signs."""
+    place.columns, place.keep = ALL_KINDS, 2**20
+    bits = [0x7FF8 << 48, (0x7FF8 << 48) + 7, 1 << 63, 0, 0x3FF8 << 48]
+    floats = np.array(bits, dtype=np.uint64).view(np.float64)
+    for number, one in enumerate(place.inputs):
+        ids = [n + number * ROWS for n in range(ROWS)]
+        columns = [
+            pa.array(ids),
+            pa.array([None if n % 9 == 0 else f"t{n % 3 if n % ROWS < 50 else n}" for n in ids]),
+            pa.array(floats[np.arange(ROWS) % 5]),
+            pa.array([n - 10**30 for n in ids], pa.decimal128(38, 0)),
+            pa.array([None if n % 7 == 0 else [0.0, None] * (n % 3) for n in ids]),
+        ]
+        element = field(6, "element", pa.float64())
+        schema = pa.schema(
+            [
+                *FILE,
+                field(3, "ratio", pa.float64()),
+                field(4, "huge", pa.decimal128(38, 0)),
+                field(5, "many", pa.list_(element)),
+            ]
+        )
+        path = place.folder / f"{number}.parquet"
+        pq.write_table(pa.table(columns, schema=schema), path, store_schema=False, **options)
+        place.inputs[number] = replace(one, size_bytes=path.stat().st_size)
+
+
+@pytest.mark.parametrize("pages", ["1.0", "2.0"])
+@pytest.mark.parametrize("limit", [60, 2**20], ids=["dictionaries given up", "dictionaries"])
+def test_values_of_all_kinds_are_those_of_the_sources(place, pages, limit):
+    options = {"dictionary_pagesize_limit": limit, "data_page_size": 64, "write_batch_size": 8}
+    with_all_kinds(place, data_page_version=pages, **options)
+    sources = pa.concat_tables([pq.read_table(one.path[7:]) for one in place.inputs])
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert file.bytes_by_kind["encoded"] > 0
+    written = read(file)
+    for name in ("id", "text", "huge", "many"):
+        assert written.column(name).to_pylist() == sources.column(name).to_pylist()
+    bits = [t.column("ratio").to_numpy().view(np.uint64).tolist() for t in (written, sources)]
+    assert bits[0] == bits[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong_value"), [("many", [-0.0, None]), ("ratio", -0.0), ("text", ""), ("huge", 1)]
+)
+def test_a_wrong_value_of_any_kind_is_found(place, monkeypatch, name, wrong_value):
+    with_all_kinds(place)
+    place.delete_positions(0, 5)
+    real = rewrite.LiveColumns.columns
+
+    def wrong(self, parts, field_ids):
+        table = real(self, parts, field_ids)
+        if name not in table.schema.names:
+            return table
+        at = table.schema.get_field_index(name)
+        values = table.column(name).to_pylist()
+        values[1 if name == "many" else 3] = wrong_value
+        changed = pa.array(values, table.schema.field(at).type)
+        return table.set_column(at, table.schema.field(at), changed)
+
+    monkeypatch.setattr(rewrite.LiveColumns, "columns", wrong)
+    (file,) = place.run().files
+
+    assert file.rows_out == file.rows_in - file.rows_deleted
+    assert "has rows" in file.proof.problem
+
+
 def test_a_byte_of_a_kept_page_that_changed_on_the_way_is_found(place, monkeypatch):
     real = rewrite.assemble_local
 
@@ -308,6 +392,10 @@ REFUSED = {
             setattr(p, "version", 3),
         ),
         "name of a row's id",
+    ),
+    "the name of a place": (
+        lambda p: setattr(p, "columns", [{**COLUMNS[0], "name": "_pos"}]),
+        "name of a row's position",
     ),
     "a required column that is missing": (
         lambda p: setattr(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from neve.api.access import TheNeve, TheSettings
@@ -13,7 +13,7 @@ from neve.api.bodies import QueuedJob, queued_job
 from neve.api.problems import Refusal, not_found
 from neve.api.routes.compact import CompactRequest
 from neve.api.submitting import API, job_path
-from neve.api.values import Asking, Body, Limit, Time, text_of
+from neve.api.values import Asking, Body, Limit, PathPart, Time, text_of
 from neve.documents import from_text
 from neve.model.job import Job, Trigger
 from neve.model.kept_plan import KeptPlan
@@ -22,7 +22,6 @@ from neve.neve import Neve
 
 router = APIRouter(prefix="/plans", tags=["plans"])
 
-PlanId = Annotated[str, Path(min_length=1, max_length=256)]
 PlanStatus = Literal["made", "approved", "applied"]
 
 
@@ -80,13 +79,13 @@ def plans(neve: TheNeve, limit: Limit = 50) -> Plans:
 
 
 @router.get("/{plan_id}")
-def plan(plan_id: PlanId, neve: TheNeve) -> PlanBody:
+def plan(plan_id: PathPart, neve: TheNeve) -> PlanBody:
     """One plan."""
     return _body(neve, _kept(neve, plan_id))
 
 
 @router.post("/{plan_id}/approve")
-def approve(plan_id: PlanId, body: Approval, neve: TheNeve) -> PlanBody:
+def approve(plan_id: PathPart, body: Approval, neve: TheNeve) -> PlanBody:
     """Agree to a plan. The first approval counts."""
     kept = neve.approve_plan(plan_id, body.approved_by)
     if kept is None:
@@ -96,7 +95,7 @@ def approve(plan_id: PlanId, body: Approval, neve: TheNeve) -> PlanBody:
 
 @router.post("/{plan_id}/apply", status_code=202)
 def apply(
-    plan_id: PlanId,
+    plan_id: PathPart,
     neve: TheNeve,
     settings: TheSettings,
     response: Response,

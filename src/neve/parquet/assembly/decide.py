@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
@@ -43,7 +43,10 @@ def plan_assembly(
             matches[key] = _match(source, wanted)
         for group in source.groups:
             parts.append(_part(index, source, group, matches[key], wanted))
-    groups = [_plan_group(group, sources, wanted, limits) for group in group_parts(parts, limits)]
+    usual = _usual_codec(sources) if limits.only_codec is None else codec_number(limits.only_codec)
+    groups = [
+        _plan_group(group, sources, wanted, limits, usual) for group in group_parts(parts, limits)
+    ]
     if len(groups) > MAX_ROW_GROUPS:
         raise ParquetUnsupported(f"{len(groups)} row groups are more than a file can number.")
     return AssemblyPlan(wanted, tuple(sources), tuple(groups))
@@ -107,8 +110,11 @@ def _plan_group(
     sources: Sequence[AssemblySource],
     wanted: WantedSchema,
     limits: AssemblyLimits,
+    usual_codec: int | None,
 ) -> PlannedGroup:
-    chunks = tuple(_plan_chunk(parts, sources, column, limits) for column in wanted.columns)
+    chunks = tuple(
+        _plan_chunk(parts, sources, column, limits, usual_codec) for column in wanted.columns
+    )
     provided: list[set[int]] = [set() for _ in wanted.arrow]
     for column in wanted.columns:
         provided[column.top].update(
@@ -124,6 +130,7 @@ def _plan_chunk(
     sources: Sequence[AssemblySource],
     column: Column,
     limits: AssemblyLimits,
+    usual_codec: int | None,
 ) -> PlannedChunk:
     chunks = [None if part.changed else part.chunks[column.index] for part in parts]
     dictionary = _prefers_dictionary(parts, column)
@@ -133,7 +140,7 @@ def _plan_chunk(
         why = _why_not_copied(parts[0], column, only)
         if why is None:
             return PlannedChunk(Kind.COPIED, "as it is in one source")
-        return PlannedChunk(Kind.ENCODED, why, everything, None, dictionary)
+        return PlannedChunk(Kind.ENCODED, why, everything, usual_codec, dictionary)
     codec = _common_codec(chunks) if only is None else only
     kept = [
         chunk is not None and _can_join(chunk, column, codec, sources[part.source])
@@ -141,10 +148,12 @@ def _plan_chunk(
     ]
     why = _why_not_joined(parts, column, kept, limits)
     if why is not None:
-        return PlannedChunk(Kind.ENCODED, why, everything, None, dictionary)
+        return PlannedChunk(Kind.ENCODED, why, everything, usual_codec, dictionary)
     runs = _runs(kept)
     if runs and codec not in ARROW_CODECS:
-        return PlannedChunk(Kind.ENCODED, "nothing is written with its codec", everything)
+        return PlannedChunk(
+            Kind.ENCODED, "nothing is written with its codec", everything, usual_codec
+        )
     reason = "pages without a dictionary" if not runs else "pages, and what had to be encoded"
     return PlannedChunk(Kind.JOINED, reason, runs, codec)
 
@@ -212,10 +221,21 @@ def _prefers_dictionary(parts: Sequence[Part], column: Column) -> bool:
 
 def _common_codec(chunks: Sequence[SourceChunk | None]) -> int | None:
     """The codec of most bytes: pages of one chunk share theirs."""
+    return _codec_of_most(chunk for chunk in chunks if chunk and not chunk.has_dictionary)
+
+
+def _usual_codec(sources: Sequence[AssemblySource]) -> int | None:
+    """That of most bytes, which the table did not ask to change; None where nobody writes it."""
+    codec = _codec_of_most(
+        chunk for source in sources for group in source.groups for chunk in group.chunks
+    )
+    return codec if codec in ARROW_CODECS else None
+
+
+def _codec_of_most(chunks: Iterable[SourceChunk]) -> int | None:
     sizes: Counter[int] = Counter()
     for chunk in chunks:
-        if chunk is not None and not chunk.has_dictionary:
-            sizes[chunk.codec] += chunk.length
+        sizes[chunk.codec] += chunk.length
     best = sizes.most_common(1)
     return best[0][0] if best else None
 

@@ -7,6 +7,7 @@ each other as one file in memory, a row group for each source, and that is opene
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -77,22 +78,32 @@ def _read(data: bytes, schema: Any, leaves: Sequence[Column], keep: set[str], ro
 def _meta(piece: Piece, leaf: Column, at: int) -> bytes:
     chunk = piece.chunk
     shift = at - chunk.start
-    numbers = (
-        (Meta.NUM_VALUES, chunk.values),
-        (Meta.UNCOMPRESSED_SIZE, chunk.uncompressed_bytes),
-        (Meta.COMPRESSED_SIZE, chunk.length),
-        (Meta.DATA_PAGE_OFFSET, chunk.data_offset + shift),
-        (Meta.DICTIONARY_PAGE_OFFSET, (chunk.dictionary_offset or 0) + shift),
-    )
-    return thrift.encode_fields(
-        [
-            (Meta.TYPE, thrift.I32, thrift.encode_int(leaf.value.physical)),
-            (Meta.ENCODINGS, thrift.LIST, encode_numbers(chunk.encodings)),
-            (Meta.PATH, thrift.LIST, leaf.encoded_path),
-            (Meta.CODEC, thrift.I32, thrift.encode_int(chunk.codec)),
-            *(
-                (field_id, thrift.I64, thrift.encode_int(number))
-                for field_id, number in numbers[: 5 if chunk.dictionary_offset else 4]
-            ),
-        ]
-    )
+    encode, header = thrift.encode_int, thrift.encode_field_header
+    fields = [
+        _what_it_is(leaf.value.physical, chunk.encodings, leaf.encoded_path, chunk.codec),
+        header(Meta.CODEC, Meta.NUM_VALUES, thrift.I64),
+        encode(chunk.values),
+        header(Meta.NUM_VALUES, Meta.UNCOMPRESSED_SIZE, thrift.I64),
+        encode(chunk.uncompressed_bytes),
+        header(Meta.UNCOMPRESSED_SIZE, Meta.COMPRESSED_SIZE, thrift.I64),
+        encode(chunk.length),
+        header(Meta.COMPRESSED_SIZE, Meta.DATA_PAGE_OFFSET, thrift.I64),
+        encode(chunk.data_offset + shift),
+    ]
+    if chunk.dictionary_offset:
+        fields.append(header(Meta.DATA_PAGE_OFFSET, Meta.DICTIONARY_PAGE_OFFSET, thrift.I64))
+        fields.append(encode(chunk.dictionary_offset + shift))
+    return b"".join((*fields, b"\0"))
+
+
+# Chunks of one column mostly differ in their numbers alone.
+@lru_cache(maxsize=4096)
+def _what_it_is(physical: int, encodings: tuple[int, ...], path: bytes, codec: int) -> bytes:
+    """The fields of a chunk's metadata before its numbers."""
+    fields = [
+        (Meta.TYPE, thrift.I32, thrift.encode_int(physical)),
+        (Meta.ENCODINGS, thrift.LIST, encode_numbers(encodings)),
+        (Meta.PATH, thrift.LIST, path),
+        (Meta.CODEC, thrift.I32, thrift.encode_int(codec)),
+    ]
+    return thrift.encode_fields(fields)[:-1]

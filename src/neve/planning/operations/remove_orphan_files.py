@@ -43,41 +43,41 @@ NOT_COMMITTED = "written by job {job_id} and not committed"
 NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
 
-def gc_refusal(home: TableLocation) -> str | None:
+def gc_refusal(place: TableLocation) -> str | None:
     """Files that may belong to others, too, are no orphans."""
-    return why_shared(home.table, home.properties)
+    return why_shared(place.table, place.properties)
 
 
-def locations_of(home: TableLocation) -> list[str]:
+def locations_of(place: TableLocation) -> list[str]:
     """Where a table's files may be: its location, and wherever its properties point."""
-    named = [home.properties[key] for key in PATH_PROPERTIES if home.properties.get(key)]
-    return [home.location, *named]
+    named = [place.properties[key] for key in PATH_PROPERTIES if place.properties.get(key)]
+    return [place.location, *named]
 
 
-def roots_of(home: TableLocation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def roots_of(place: TableLocation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Locations to list, and locations that are left alone.
 
     A folder elsewhere is listed only if its last part holds the table's id: then it is no one
     else's. Any other may be shared with tables that no catalog here knows.
     """
-    listed = [home.location]
+    listed = [place.location]
     left: list[str] = []
-    for location in locations_of(home)[1:]:
+    for location in locations_of(place)[1:]:
         if any(is_within(location, root) for root in listed):
             continue
-        is_own = home.table_uuid in path_of(location).rpartition("/")[2]
+        is_own = place.table_uuid in path_of(location).rpartition("/")[2]
         (listed if is_own else left).append(location)
     return tuple(listed), tuple(dict.fromkeys(left))
 
 
 def overlap_refusal(
-    home: TableLocation, roots: Sequence[str], others: Iterable[TableLocation]
+    place: TableLocation, roots: Sequence[str], others: Iterable[TableLocation]
 ) -> str | None:
     """A location that another table's location is equal to, or lies around, is not swept."""
     for other in others:
         for theirs in (*locations_of(other), *other.aliases):
             if any(is_within(root, theirs) for root in roots):
-                return f"Table {home.table} lies in {theirs}, which is table {other.table}'s, too."
+                return f"Table {place.table} lies in {theirs}, which is table {other.table}'s, too."
     return None
 
 
@@ -147,11 +147,11 @@ def is_hidden(path: str, listing: Listing) -> bool:
     return False
 
 
-def changed_home_refusal(home: TableLocation, sweep: Sweep) -> str | None:
+def changed_place_refusal(place: TableLocation, sweep: Sweep) -> str | None:
     """The table must be the same before its files are listed and after."""
     found = sweep.reachable
-    if (found.table_uuid, found.location) != (home.table_uuid, home.location):
-        return f"Table {home.table} was replaced or moved while its files were listed."
+    if (found.table_uuid, found.location) != (place.table_uuid, place.location):
+        return f"Table {place.table} was replaced or moved while its files were listed."
     return None
 
 

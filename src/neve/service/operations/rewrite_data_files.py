@@ -31,6 +31,7 @@ from neve.planning.planner import make_plan
 from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
 from neve.planning.refusals import refusal_to_read_back
+from neve.planning.staleness import got_row_ids
 from neve.service.ancestry import lost_history
 from neve.service.compaction_outcome import outcome_of, summary_of
 from neve.service.context import JobContext, Prepared, overrides_of
@@ -313,7 +314,7 @@ def _execute(run: Run) -> Outcome:
         reads_values=plan.verify is Verify.FULL,
     )
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
-    if problem := verdict.problem or lost_history(after, seen):
+    if problem := verdict.problem or lost_history(after, seen) or _lost_row_ids(run, after, ours):
         run.held.require()
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
@@ -326,6 +327,15 @@ def _execute(run: Run) -> Outcome:
     told = [summary_of(verdict.changes), *run.notes, *note, moved]
     reason = " ".join(part for part in told if part)
     return outcome_of(run, status, reason, after=after, verdict=verdict)
+
+
+def _lost_row_ids(run: Run, after: TableFacts, ours: list[SnapshotFacts]) -> str | None:
+    """Iceberg's own action commits what it ordered, also where rows got ids meanwhile."""
+    if not any(step.strategy.orders_rows for step in run.plan.steps):
+        return None
+    if not got_row_ids(run.before, replace(after, snapshot_id=ours[0].parent_id)):
+        return None
+    return "The table was upgraded meanwhile: rows had been given ids, and have others now."
 
 
 def _after_failure(

@@ -33,15 +33,14 @@ def change_files(
 ) -> None:
     """Commit the change, or raise CommitConflict where the table has another head.
 
-    Iceberg's own `commit` tries again on whatever head it finds, and drops deletes by the ages of
-    the files that it finds there. What was judged at one head holds at that one only.
+    Deletes are dropped by the ages of the files that are there, so that what was judged at one head
+    holds at that one only.
     """
     loaded = load_table(session, table)
     what = f"Committing to table {table}"
     with engine_errors(what):
-        rewrite = _rewrite(session, loaded, head_id, change)
-        rewrite = with_summary(rewrite, properties)
-        publish_on(session, loaded, rewrite, head_id, undo, what)
+        rewrite = with_summary(_rewrite(session, loaded, head_id, change), properties)
+    publish_on(session, loaded, rewrite, head_id, undo, what)
 
 
 def _rewrite(session: SparkSession, loaded: Any, head_id: int, change: FileChange) -> Any:

@@ -16,6 +16,7 @@ from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.rewrite.listed_anew import RemovedFiles
 from neve.spark.rewrite.publish import publish
 from neve.spark.rewrite.stage import Staged
 from neve.spark.tables import iceberg, load_table
@@ -35,12 +36,13 @@ def replace_files(
     No sequence number is set: a delete that lands meanwhile conflicts instead of being lost.
     """
     loaded = load_table(session, table)
-    with engine_errors(f"Committing to table {table}"):
-        rewrite = loaded.newRewrite().rewriteFiles(
-            java_files(session, loaded, removed), java_files(session, loaded, added)
-        )
+    what = f"Committing to table {table}"
+    with engine_errors(what):
+        gone = java_files(session, loaded, removed)
+        rewrite = loaded.newRewrite().rewriteFiles(gone, java_files(session, loaded, added))
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-        publish(session, loaded, rewrite, undo)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, gone)
+    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
 
 
 def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
@@ -60,7 +62,8 @@ def commit_staged(
 ) -> None:
     """Replace files by what was staged for them, unless a writer has touched them since."""
     jvm: Any = session._jvm
-    with engine_errors(f"Committing to table {table}"):
+    what = f"Committing to table {table}"
+    with engine_errors(what):
         removed, vectors, added = (jvm.java.util.HashSet() for _ in range(3))
         for handle in handles:
             removed.addAll(handle.removed)
@@ -71,7 +74,8 @@ def commit_staged(
         rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
         rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-        publish(session, loaded, rewrite, undo)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, removed)
+    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from neve.model.errors import ParquetUnsupported
+from neve.parquet.assembly.encode import EncodeOptions
 from neve.parquet.assembly.plan import AssemblyLimits, Kind
 from neve.parquet.assembly.provide import SourceRows
 
@@ -140,7 +141,7 @@ class WithoutRows:
         self.asked.append((part.path, part.ordinal, tuple(field_ids)))
         table = part.open().read_row_group(part.ordinal)
         kept = [row not in self.removed for row in table["id"].to_pylist()]
-        return table.filter(pa.array(kept))
+        return table.filter(pa.array(kept)).select([OLD.names[id_ - 1] for id_ in field_ids])
 
 
 @pytest.mark.parametrize("dictionary", [False, ["name"]])
@@ -158,6 +159,33 @@ def test_row_groups_with_removed_rows_are_encoded_and_the_others_are_not(diction
     assert assembled.kinds()["id"] == "joined"
     ranges = [(one.first_output_row, one.output_rows) for one in assembled.result.ranges]
     assert ranges == [(0, 40), (40, 40), (80, 37), (117, 40), (157, 40)]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip"])
+def test_what_is_encoded_keeps_the_codec_that_nobody_asked_to_change(codec) -> None:
+    files = [old_file(100 * part, compression=codec, use_dictionary=["name"]) for part in range(3)]
+    wanted = pa.schema([*OLD, field("added", pa.string(), 9)])
+
+    for asked, expected in ((None, codec), ("zstd", "zstd")):
+        assembled = assemble_files(files, wanted, AssemblyLimits(only_codec=asked))
+        group = pq.ParquetFile(io.BytesIO(assembled.data)).metadata.row_group(0)
+        codecs = {group.column(number).compression for number in range(group.num_columns)}
+        assert codecs == {expected.upper()}
+
+
+def test_columns_that_are_encoded_one_by_one_lose_the_same_rows() -> None:
+    files = [old_file(100 * part) for part in range(3)]
+    options = EncodeOptions(decoded_bytes=1)
+
+    changed = {1: frozenset({0})}
+    provider = WithoutRows({103, 139})
+    assembled = assemble_files(files, OLD, changed=changed, provider=provider, options=options)
+
+    expected = [n for part in range(3) for n in range(100 * part, 100 * part + 40)]
+    expected = [n for n in expected if n not in provider.removed]
+    assert ids(assembled.table) == expected
+    assert assembled.table["name"].to_pylist() == [f"n{n}" for n in expected]
+    assert len(provider.asked) == len(OLD)
 
 
 def test_a_row_group_of_which_nothing_is_left_leaves_nothing() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from neve.parquet.assembly.encode import EncodeOptions
 from neve.parquet.assembly.plan import AssemblyLimits
 
 from .conftest import JOINS_ALL, assemble_files, in_new_order, number, write_file
@@ -65,12 +66,17 @@ def is_readable(data: bytes, table: pa.Table) -> bool:
         return False
 
 
-@given(schema=SCHEMAS, files=FILES, limits=LIMITS)
-def test_rows_are_those_of_the_sources(schema, files, limits) -> None:
+#: All columns at once, or each on its own, whatever fits into memory.
+DECODED_BYTES = st.sampled_from([1, 500, 1 << 30])
+
+
+@given(schema=SCHEMAS, files=FILES, limits=LIMITS, decoded=DECODED_BYTES)
+def test_rows_are_those_of_the_sources(schema, files, limits, decoded) -> None:
     files = [(max(1, files[0][0]), *files[0][1:]), *files[1:]]
     numbered, tables, data = build(schema, files)
 
-    assembled = assemble_files(data, numbered, limits)
+    options = EncodeOptions(decoded_bytes=decoded)
+    assembled = assemble_files(data, numbered, limits, options=options)
 
     sources = [pq.ParquetFile(io.BytesIO(one)).read() for one in data]
     assert [one.num_rows for one in sources] == [one.num_rows for one in tables]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -12,6 +12,9 @@ from neve.model.errors import RowsCorrupt
 from neve.rows.arrow import arrow_field, field_id
 from neve.rows.names import NameMapping, with_ids
 from neve.rows.schema import Field
+
+#: Files say which offsets their writer had in memory; what is written is the same.
+_LARGE: Final = {"string": pa.large_string(), "binary": pa.large_binary()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,10 @@ class FileKinds:
 
 
 def _is_as_wanted(found: Any, field: Field) -> bool:
-    """Whether types are the same, field ids and nullability inside too."""
+    """Whether values are taken as they are: of the same type, field ids and nulls inside too."""
     wanted = arrow_field(field)
     if found.nullable and not wanted.nullable:
         return False
+    if found.type == _LARGE.get(field.type.name):
+        return True
     return bool(pa.field("", found.type).equals(pa.field("", wanted.type), check_metadata=True))

@@ -20,6 +20,8 @@ from neve.spark.rewrite.rows.kinds import FileKinds
 
 FIRST_FORMAT_WITH_LINEAGE: Final = 3
 NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
+#: Rows are proven with their places, in a column of this name.
+POSITION_NAME: Final = "_pos"
 CODEC_PROPERTY: Final = "write.parquet.compression-codec"
 
 
@@ -66,6 +68,8 @@ def row_layout(layout: TableLayout) -> RowLayout:
     schema = parse_schema(layout.schema)
     if any(one.type.name == UNKNOWN for _, one in schema.walk()):
         raise RowsUnsupported("Columns of type unknown are left to Iceberg.")
+    if any(one.name == POSITION_NAME for one in schema.fields):
+        raise RowsUnsupported("A column of the table has the name of a row's position.")
     stored = _with_lineage(schema) if layout.format_version >= FIRST_FORMAT_WITH_LINEAGE else schema
     options = writer_options(layout.properties)
     if options.data_page_version != "1.0":

@@ -28,13 +28,14 @@ from neve.rows.schema import Field, Schema, Type
 from neve.rows.streams import RowStream
 from neve.rows.vectors import ROW_POSITION
 from neve.spark.rewrite.rows.kept import KeptBytes
+from neve.spark.rewrite.rows.layout import POSITION_NAME
 from neve.spark.rewrite.rows.source import OpenedSource
 from neve.spark.rewrite.rows.sources import Sources
 
 #: Rows are compared so many at a time, of small files together: each call has its price.
 _ROWS_AT_ONCE: Final = 128 * 1024
 #: Values are hashed with their place, so that they cannot change places with each other.
-_POSITION: Final = Field(ROW_POSITION, "_pos", True, Type("long"))
+_POSITION: Final = Field(ROW_POSITION, POSITION_NAME, True, Type("long"))
 
 
 @dataclass(frozen=True, slots=True)

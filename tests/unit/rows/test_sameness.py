@@ -1,0 +1,107 @@
+"""Tables are called equal only where they surely are: doubt is left to the fingerprint."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.rows.tables import table, tables
+
+from neve.rows.fingerprint import fingerprint
+from neve.rows.sameness import surely_equal
+from neve.rows.schema import LIST, Field, Schema, Type
+from neve.rows.streams import RowStream
+
+
+def schema(kind: Type) -> Schema:
+    return Schema((Field(1, "c", False, kind),))
+
+
+def of(values: Any, kind: Any = None) -> pa.Table:
+    return pa.table({"c": pa.array(values, kind) if kind else values})
+
+
+def nan(bits: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+
+@given(tables(max_rows=6))
+def test_what_is_surely_equal_has_one_fingerprint(drawn: Any):
+    of_schema, rows = drawn
+    left = table(of_schema, rows)
+    right = table(of_schema, rows[::-1])
+
+    if surely_equal(left, right, of_schema):
+        assert fingerprint(left, of_schema) == fingerprint(right, of_schema)
+    assert not surely_equal(left, left.slice(0, 0), of_schema) or not rows
+
+
+@given(tables(max_rows=6), st.integers(0, 6))
+def test_chunks_do_not_matter(drawn: Any, at: int):
+    of_schema, rows = drawn
+    whole = table(of_schema, rows)
+    parts = pa.concat_tables([whole.slice(0, at), whole.slice(min(at, len(rows)))])
+    alike = table(of_schema, rows)
+
+    assert surely_equal(whole, parts, of_schema) == surely_equal(whole, alike, of_schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "left", "right", "same"),
+    [
+        ("double", pa.float64(), [0.0], [-0.0], False),
+        ("float", pa.float32(), [0.0], [-0.0], False),
+        ("double", pa.float64(), [nan(0x7FF8 << 48)], [nan(0x7FF8 << 48)], True),
+        ("double", pa.float64(), [nan(0x7FF8 << 48)], [nan((0x7FF8 << 48) + 1)], False),
+        ("double", pa.float64(), [1.5, None], [1.5, None], True),
+        ("long", pa.int64(), [0], [None], False),
+        ("long", pa.int64(), [1, 2], [2, 1], False),
+        ("string", pa.string(), ["a", ""], ["a", None], False),
+        ("string", pa.string(), ["a", None], ["a", None], True),
+    ],
+)
+def test_values_are_compared_by_their_bits(kind, arrow, left, right, same):
+    assert surely_equal(of(left, arrow), of(right, arrow), schema(Type(kind))) is same
+
+
+@pytest.mark.parametrize(
+    "layout", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_other_layouts_of_text_are_compared_too(layout):
+    texts = ["a", None, "é", "a"]
+    assert surely_equal(of(texts, layout), of(texts, pa.string()), schema(Type("string")))
+    other = ["a", None, "é", "b"]
+    assert not surely_equal(of(other, layout), of(texts, pa.string()), schema(Type("string")))
+
+
+def test_numbers_of_another_type_are_in_doubt():
+    assert not surely_equal(of([1], pa.int32()), of([1], pa.int64()), schema(Type("long")))
+
+
+def test_floating_point_numbers_inside_of_lists_are_in_doubt():
+    many = schema(Type(LIST, (Field(2, "element", False, Type("double")),)))
+    zeros, other = of([[0.0]], pa.list_(pa.float64())), of([[-0.0]], pa.list_(pa.float64()))
+    assert not surely_equal(zeros, other, many)
+    assert not surely_equal(zeros, zeros, many)
+
+
+@given(st.lists(st.integers(0, 4), max_size=6), st.lists(st.integers(0, 7), max_size=6))
+def test_a_stream_gives_every_row_once_and_in_order(sizes, asked):
+    rows = list(range(sum(sizes)))
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    stream = RowStream(
+        of(rows[start : start + size], pa.int64())
+        for start, size in zip(starts, sizes, strict=True)
+    )
+    told = []
+    for count in asked:
+        taken = [row for piece in stream.take(count) for row in piece["c"].to_pylist()]
+        assert len(taken) == min(count, len(rows) - len(told))
+        told += taken
+    told += [row for piece in stream.rest() for row in piece["c"].to_pylist()]
+
+    assert told == rows
