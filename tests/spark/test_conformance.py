@@ -257,7 +257,7 @@ def test_everything_evolves_at_once(bench, version):
     ):
         world.sql("ALTER TABLE {t} " + change)
     if version == 3:
-        add_default(world, "was there", "StringType", "text")
+        add_default(world, "was_there", "StringType", "text")
         add_default(world, "since", "LongType", 2**40)
         add_default(world, "z", "DoubleType", -0.0, parent="e")
     world.refresh()
