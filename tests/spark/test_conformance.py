@@ -423,7 +423,6 @@ def test_imported_files_whose_columns_were_renamed_since(bench, version):
     world.done["append by duckdb"] += 1
     for change in (
         "RENAME COLUMN s TO text",
-        "ADD COLUMN s INT",
         "RENAME COLUMN e.x TO z",
         "ALTER COLUMN e.z TYPE BIGINT",
     ):
