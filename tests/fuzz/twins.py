@@ -229,8 +229,14 @@ def check_file(expected: pa.Table, path: str) -> None:
     """A new file alone, read by those who know nothing of its table."""
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
-        found = db.sql("FROM read_parquet($1, hive_partitioning = false)", params=[path])
-        expect("a new file by DuckDB", Counter(texts(found.to_arrow_table())), _rows(expected))
+        query = "FROM read_parquet($1, hive_partitioning = false)"
+        found = db.sql(query, params=[path]).to_arrow_table()
+    # A null among stored ids means that the id is inherited, of which a file knows nothing.
+    inherited = [n for n in LINEAGE if n in found.schema.names and found[n].null_count]
+    inherited += [n for n in LINEAGE if n in expected.schema.names and n not in found.schema.names]
+    expected = expected.drop_columns(inherited)
+    found = found.drop_columns([n for n in inherited if n in found.schema.names])
+    expect("a new file by DuckDB", Counter(texts(found)), _rows(expected))
     # It has no maps, and reads them as lists.
     names = [f.name for f in expected.schema if not _has_map(f.type)]
     by_polars = polars.read_parquet(path, columns=names, glob=False).to_arrow()
@@ -268,8 +274,9 @@ def check_answers(
         expect(f"{told} by Spark", found, expected)
         if question.is_beyond_arrow:
             continue
-        if asks_pyiceberg:
-            expect(f"{told} by pyiceberg", questions.by_pyiceberg(world, question), expected)
+        answer = questions.by_pyiceberg(world, question) if asks_pyiceberg else None
+        if answer is not None:
+            expect(f"{told} by pyiceberg", answer, expected)
         if in_new is not None:
             expected = questions.truth(question, in_new)
             expect(f"{told} by DuckDB", questions.by_duckdb(paths, question), expected)
