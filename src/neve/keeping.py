@@ -38,7 +38,7 @@ class Keeping(Looking):
     @property
     def database_service_url(self) -> str | None:
         """The server whose workers run COMPACT for functions; None where they do it themselves."""
-        return self._app.settings.database.service_url
+        return self._app.settings.database.service_url or None
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""

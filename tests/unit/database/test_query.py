@@ -146,15 +146,13 @@ def test_without_a_statement_all_rows_are_told_up_to_a_limit(database):
 
 
 @pytest.mark.promise(54)
-def test_limits_of_time_rows_and_memory_end_a_query(tmp_path):
-    with open_neve(tmp_path, query={"max_rows": 5}) as neve:
-        create(neve.database)
-        write(neve.database, *({"name": str(number), "age": number} for number in range(400)))
-        assert query(neve.database).truncated
-    with open_neve(tmp_path, query={"max_seconds": 0.2}) as neve:
-        product = ", ".join(f"users AS u{number}" for number in range(8))
-        with pytest.raises(QueryLimit, match="longer than"):
-            query(neve.database, f"SELECT count(*) AS n FROM {product}")
+def test_limits_of_rows_and_time_end_a_query(database, monkeypatch):
+    limited = _with_query(database.rules, max_rows=2, max_seconds=0.5)
+    assert query(database, limit=2).truncated
+    monkeypatch.setattr(database, "_rules", limited)
+    product = ", ".join(f"users AS u{number}" for number in range(30))
+    with pytest.raises(QueryLimit, match="longer than"):
+        query(database, f"SELECT count(*) AS n FROM {product}")
 
 
 def test_no_more_queries_run_at_once_than_may(database, monkeypatch):
