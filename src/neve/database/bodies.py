@@ -102,7 +102,9 @@ class Compact(_Request):
     partition_filter: str | None = Field(
         default=None, min_length=1, max_length=65_536, examples=["day >= '2026-01-01'"]
     )
-    expire_snapshots: bool = True
+    expire_snapshots: bool = Field(
+        default=False, description="Let old snapshots go, and what only they hold, for good."
+    )
     snapshot_retention_hours: int = Field(default=168, ge=1, le=876_000)
 
 

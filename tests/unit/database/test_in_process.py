@@ -46,7 +46,7 @@ def compact(database, **more):
 @pytest.mark.promise(55)
 def test_rows_stay_and_the_job_is_like_any_other(neve, database):
     before = told(database)
-    answer = compact(database)
+    answer = compact(database, expire_snapshots=True)
 
     facts = neve.survey(USERS)
     assert told(database) == before

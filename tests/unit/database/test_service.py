@@ -281,7 +281,7 @@ def test_few_small_files_are_left_alone_unless_forced(neve, database):
 
 def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, database):
     five(database)
-    begun = database.begin_compact(ask("COMPACT", target_file_size_mb=256))
+    begun = database.begin_compact(ask("COMPACT", target_file_size_mb=256, expire_snapshots=True))
     assert database.compaction(begun) is None
     assert not database.still_running(begun).compacted
 
@@ -342,10 +342,18 @@ def test_a_job_that_failed_is_an_error_with_its_reason(neve, database):
 
 def test_snapshots_that_were_not_expired_are_told_beside_the_rest(neve, database):
     five(database)
-    begun = database.begin_compact(ask("COMPACT"))
+    begun = database.begin_compact(ask("COMPACT", expire_snapshots=True))
     finish(neve, CompactionStats(5, 1, 5))
     neve.cancel(begun.expire_job_id)
 
     answer = database.compaction(begun)
     assert answer.compacted
     assert "Snapshots were not expired" in answer.reason
+
+
+@pytest.mark.promise(55)
+def test_nothing_is_expired_because_a_field_was_left_out(database):
+    five(database)
+    begun = database.begin_compact(ask("COMPACT"))
+    assert begun.rewrite_job_id is not None
+    assert begun.expire_job_id is None
