@@ -261,10 +261,19 @@ def test_around_the_gate_files_of_a_commit_are_deleted(make_house, answer):
     house.catalog.script.append(Act(status, retry_after=retry_after, meanwhile=house.other_writer))
 
     with pytest.raises(TableUnreadable):
-        WORK["rewrite_data_files"](house)
+        WORK["rewrite_manifests"](house)
 
     (ours,) = house.snapshot_ids() - house.foreign()
     assert not Path(_local(house.metadata().snapshot_by_id(ours).manifest_list)).exists()
+
+
+def test_neves_own_commit_deletes_no_file_even_around_the_gate(make_house):
+    house = make_house(BARE)
+    house.catalog.script.append(Act(403, meanwhile=house.other_writer))
+
+    WORK["rewrite_data_files"](house)
+
+    house.assert_sound(others=1)
 
 
 def test_files_are_reached_by_the_real_address_where_executors_are_elsewhere(house):
