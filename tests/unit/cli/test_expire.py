@@ -203,6 +203,7 @@ def test_snapshots_are_listed_newest_first(run_json, table):
         "snapshot_id": 3,
         "parent_id": 2,
         "operation": "replace",
+        "first_row_id": 0,
         "files_added": 1,
         "files_removed": 7,
         "records_added": None,
