@@ -285,6 +285,15 @@ def test_around_the_gate_files_of_a_commit_by_an_action_are_deleted(make_house):
     assert not Path(_local(house.metadata().snapshot_by_id(ours).manifest_list)).exists()
 
 
+def test_neves_own_commit_deletes_no_file_even_around_the_gate(make_house):
+    house = make_house(BARE)
+    house.catalog.script.append(Act(403, meanwhile=house.other_writer))
+
+    WORK["rewrite_data_files"](house)
+
+    house.assert_sound(others=1)
+
+
 def test_files_are_reached_by_the_real_address_where_executors_are_elsewhere(house):
     gate = CommitGate(has_distant_executors=True)
     afar = {"type": "rest", "uri": gate.open(Upstream(house.catalog.scripted, 10.0, 60.0))}
