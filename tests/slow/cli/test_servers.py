@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime
 
 import pytest
 import uvicorn
@@ -144,17 +142,15 @@ REFUSED = [
 def test_a_dry_run_at_a_server_shows_its_plan(url, server, elsewhere, run, run_json):
     document, code = run_json("compact", "lake.db.events", "--server", url, "--dry-run")
     assert code == 0
-    assert document == server.plan_document(
-        [replace(server.plan_compaction("lake.db.events"), **same(document["plans"][0]))]
-    )
+    (told,) = document["plans"]
+    (made,) = server.plan_document([server.plan_compaction("lake.db.events")])["plans"]
+    # Every plan is a plan of its own, made at its own time, by which partitions have an age.
+    own = {"plan_id", "created_at", "partitions"}
+    assert {name for name in told if told[name] != made[name]} <= own
+    assert told["steps"]
     shown = run("compact", "lake.db.events", "--server", url, "--dry-run", "--engine", "spark")
     assert (shown.exit_code, server.history()) == (0, [])
     assert "lake.db.events" in shown.stdout
-
-
-def same(plan):
-    """What every plan has of its own."""
-    return {"plan_id": plan["plan_id"], "created_at": datetime.fromisoformat(plan["created_at"])}
 
 
 def test_a_server_keeps_to_windows_and_schedules_unless_it_is_told(url, server, run_json):
