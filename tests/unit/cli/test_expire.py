@@ -204,7 +204,6 @@ def test_snapshots_are_listed_newest_first(run_json, table):
         "parent_id": 2,
         "first_row_id": None,
         "operation": "replace",
-        "first_row_id": 0,
         "files_added": 1,
         "files_removed": 7,
         "records_added": None,
