@@ -37,6 +37,7 @@ from neve.policy.resolve import chosen_setting, general_settings
 from neve.policy.values import suggest
 from neve.secrets import secrets_of, secrets_of_addresses
 from neve.sections import (
+    AccessSettings,
     CompactionSettings,
     CostSettings,
     MaintainSettings,
@@ -50,6 +51,7 @@ from neve.sections import (
 )
 
 __all__ = [
+    "AccessSettings",
     "CompactionSettings",
     "CostSettings",
     "MaintainSettings",
@@ -93,6 +95,7 @@ class Settings(BaseSettings):
     orphans: OrphanSettings = OrphanSettings()
     cost: CostSettings = CostSettings()
     server: ServerSettings = ServerSettings()
+    access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     notifications: NotificationSettings = NotificationSettings()
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
@@ -101,7 +104,11 @@ class Settings(BaseSettings):
 
     def secrets(self) -> list[str]:
         """Values that must not appear in any line of a log."""
-        own = {"password": self.trino.password or "", "url": self.state.url}
+        own = {
+            "password": self.trino.password or "",
+            "url": self.state.url,
+            "secret": self.access.audit_key or "",
+        }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
         return [*secrets_of_addresses(channels.values()), *found]

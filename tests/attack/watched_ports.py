@@ -11,6 +11,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
 from neve.service.store_ports import (
+    ApiKeys,
+    Approvals,
+    Audit,
     Consumers,
     Events,
     JobQueue,
@@ -182,6 +185,18 @@ class WatchedStore(Watched[JobStore]):
     @property
     def marks(self) -> Marks:
         return self.target.marks
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        return self.target.api_keys
+
+    @property
+    def audit(self) -> Audit:
+        return self.target.audit
+
+    @property
+    def approvals(self) -> Approvals:
+        return self.target.approvals
 
     @property
     def totals(self) -> StoreTotals:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from neve.api.problems import Refusal
 from neve.api.values import Asking
+from neve.guarding import Guarded
 from neve.model.job import Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
-from neve.neve import Neve
 
 API = "/api/v1"
 EXPECTED_HEAD = "expected_head"
@@ -20,13 +20,13 @@ def job_path(job_id: str) -> str:
     return f"{API}/jobs/{job_id}"
 
 
-def store_key(asking: Asking, key: str | None) -> str | None:
+def store_key(tenant: str, key: str | None) -> str | None:
     """The key under which the store knows the request; tenants do not see each other's."""
-    return None if key is None else f"api:{len(asking.tenant)}:{asking.tenant}:{key}"
+    return None if key is None else f"api:{len(tenant)}:{tenant}:{key}"
 
 
 def queue(
-    neve: Neve,
+    neve: Guarded,
     table: TableRef,
     operation: str | Operation,
     asking: Asking,
@@ -36,7 +36,7 @@ def queue(
     arguments: Mapping[str, object] | None = None,
 ) -> Job:
     """Queue the job, or find the one that this request became before."""
-    stored = store_key(asking, key)
+    stored = store_key(neve.acting_tenant(asking.tenant), key)
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **(arguments or {})}
     known = neve.job_of_key(stored) if stored else None

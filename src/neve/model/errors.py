@@ -6,6 +6,12 @@ NeveError
 ├── InputError                 what the user asked for cannot be understood
 │   ├── FilterError            a predicate, with the position of the offending token
 │   └── PlanFileError          a plan file that is unreadable, edited by hand or of another version
+├── AccessError                who asks may not
+│   ├── NotAuthenticated       nobody knows who asks
+│   ├── AccessDenied           the caller lacks the right
+│   ├── TooMuch                more than a limit or quota allows; `retry_after_seconds` says when
+│   ├── ApprovalNeeded         a second person must agree first; `approval_id` says to what
+│   └── ApprovalGone           an approval that is used, refused or too old
 ├── CatalogError               the catalog or the storage behind it did not answer as it should
 │   ├── TableNotFound
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
@@ -72,6 +78,50 @@ class FilterError(InputError):
 
 class PlanFileError(InputError):
     """The plan file cannot be used."""
+
+
+class AccessError(NeveError):
+    """Who asks may not."""
+
+
+class NotAuthenticated(AccessError):
+    """Nobody knows who asks."""
+
+
+class AccessDenied(AccessError):
+    """The caller lacks the right."""
+
+
+class TooMuch(AccessError):
+    """More was asked for than a limit allows."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        next_step: str | None = None,
+        retry_after_seconds: int = 1,
+    ) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(message, next_step=next_step)
+
+
+class ApprovalNeeded(AccessError):
+    """A second person must agree first."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        next_step: str | None = None,
+        approval_id: str | None = None,
+    ) -> None:
+        self.approval_id = approval_id
+        super().__init__(message, next_step=next_step)
+
+
+class ApprovalGone(AccessError):
+    """The approval cannot be used any more."""
 
 
 class CatalogError(NeveError):

@@ -18,6 +18,7 @@ MIGRATIONS = {
     5: "0005_events_progress_paused_schedules.sql",
     6: "0006_plans_and_totals.sql",
     7: "0007_marks.sql",
+    8: "0008_access.sql",
 }
 NEWEST = max(MIGRATIONS)
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 
 from neve.documents import to_text
@@ -23,6 +24,7 @@ from neve.model.job import (
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store import statements as sql
+from neve.store.access import SqliteApiKeys, SqliteApprovals, SqliteAudit
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
 from neve.store.marks import SqliteMarks
@@ -205,6 +207,18 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
     @property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @cached_property
+    def api_keys(self) -> SqliteApiKeys:
+        return SqliteApiKeys(self._path)
+
+    @cached_property
+    def audit(self) -> SqliteAudit:
+        return SqliteAudit(self._path)
+
+    @cached_property
+    def approvals(self) -> SqliteApprovals:
+        return SqliteApprovals(self._path)
 
     @property
     def marks(self) -> SqliteMarks:

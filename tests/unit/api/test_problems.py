@@ -33,7 +33,8 @@ def test_types_are_stable():
         "job-cancelled": 409, "execution": 500, "commit-conflict": 409, "commit-unknown": 500,
         "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 500,
         "parquet-corrupt": 500, "parquet-unsupported": 500, "rows": 500, "rows-corrupt": 500,
-        "rows-unsupported": 500,
+        "rows-unsupported": 500, "access": 403, "not-authenticated": 401, "access-denied": 403,
+        "too-much": 429, "approval-needed": 409, "approval-gone": 409,
     }  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def test_an_error_is_told_whole(api, kind, monkeypatch):
     status, name = KINDS[kind]
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
-    assert ("retry-after" in response.headers) == (status == 503)
+    assert ("retry-after" in response.headers) == (status in (429, 503))
     assert response.json() == {
         "type": f"urn:neve:problem:{name}",
         "title": name.replace("-", " ").capitalize(),

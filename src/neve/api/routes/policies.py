@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Response
 from pydantic import BaseModel
 
-from neve.api.access import TheNeve
+from neve.access.rights import Right
+from neve.api.access import TheNeve, needs
 from neve.api.problems import not_found
 from neve.api.values import TablePath
 from neve.documents import to_document
@@ -58,14 +59,18 @@ class TablePolicy(BaseModel):
     policies: list[dict[str, Any]]
 
 
-@router.get("/policies", responses=UNCHANGED, response_model=Policies)
+@router.get(
+    "/policies", responses=UNCHANGED, response_model=Policies, dependencies=[needs(Right.VIEW)]
+)
 def policies(neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """Policies in the order of the configuration."""
     found = [_policy(rule) for rule, _ in neve.policies()]
     return _tagged(Policies(policies=found), if_none_match)
 
 
-@router.get("/policies/{name}", responses=UNCHANGED, response_model=Policy)
+@router.get(
+    "/policies/{name}", responses=UNCHANGED, response_model=Policy, dependencies=[needs(Right.VIEW)]
+)
 def policy(
     name: Annotated[str, Path(min_length=1, max_length=256)],
     neve: TheNeve,
@@ -78,7 +83,12 @@ def policy(
     raise not_found("policy", name, "GET /api/v1/policies lists them.")
 
 
-@router.get("/tables/{table}/policy", responses=UNCHANGED, response_model=TablePolicy)
+@router.get(
+    "/tables/{table}/policy",
+    responses=UNCHANGED,
+    response_model=TablePolicy,
+    dependencies=[needs(Right.VIEW)],
+)
 def table_policy(table: TablePath, neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """A table's effective policy: every value with the layer that set it."""
     effective = neve.policy(table)
