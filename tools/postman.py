@@ -31,6 +31,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/tables/{table}/rollback": {"job_id": "{{job_id}}"},
     "PUT /api/v1/set-aside/{table}": {"reason": "Tried out with Postman."},
 }
+IDS = ("job_id", "plan_id", "approval_id")
 #: What answers give to later requests.
 CAPTURED = {"POST /api/v1/compact": "job_id", "POST /api/v1/plans": "plan_id"}
 #: Requests that depend on what was there before may be refused, too.

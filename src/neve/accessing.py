@@ -127,7 +127,7 @@ class Access:
         self.record(by, "create key", "done", detail=f"{prefix} {name}", tenant=tenant)
         return key, secret
 
-    def keys(self) -> list[ApiKey]:
+    def all_keys(self) -> list[ApiKey]:
         """All keys, revoked and expired ones too; none of them with its secret."""
         return self._store.api_keys.all()
 

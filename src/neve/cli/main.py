@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from neve import __version__
 from neve.cli import (
+    audit,
     change,
     consumers,
     demo,
@@ -20,6 +21,7 @@ from neve.cli import (
     expire,
     job,
     jobs,
+    keys,
     look,
     maintain,
     orphans,
@@ -28,7 +30,7 @@ from neve.cli import (
     snapshots,
     upkeep,
 )
-from neve.cli.context import EXIT_ERROR, LOGGING
+from neve.cli.context import COMMAND, EXIT_ERROR, LOGGING
 from neve.cli.output import Format, Output
 from neve.model.errors import InputError
 from neve.model.logs import LogFormat, LogSettings
@@ -90,6 +92,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def neve(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_show_version, is_eager=True
     ),
@@ -102,6 +105,7 @@ def neve(
 ) -> None:
     """Keeps Apache Iceberg tables fast and cheap."""
     Output.is_quiet = quiet
+    COMMAND[:] = [context.invoked_subcommand or ""]
     LOGGING[:] = [LogSettings(verbose, log_format, log_file)]
 
 
@@ -125,6 +129,8 @@ app.command("stats")(upkeep.stats)
 app.command("maintain")(maintain.maintain)
 app.add_typer(policy.policy_app, name="policy")
 app.command("serve")(serve.serve)
+app.add_typer(keys.keys_app, name="keys")
+app.add_typer(audit.audit_app, name="audit")
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

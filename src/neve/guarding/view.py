@@ -195,7 +195,7 @@ class Guarded(GuardedJobs):
         if not entry.table:
             return False
         try:
-            table = super().table(entry.table)
+            table = self._app.parse(entry.table)
         except InputError:
             return False
         return self.caller.sees(table) and self.caller.is_of(entry.tenant)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import requests
-from joserfc.errors import JoseError
+from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, RSAKey
 
 from neve.model.errors import EnvironmentProblem
@@ -126,7 +127,10 @@ def _keys_of(document: Mapping[str, Any]) -> dict[str, Key]:
         if kind is None or item.get("use", "sig") != "sig" or "d" in item:
             continue
         try:
-            key = kind.import_key(item)
+            with warnings.catch_warnings():
+                # Keys that are too short are passed over below.
+                warnings.simplefilter("ignore", SecurityWarning)
+                key = kind.import_key(item)
         except (JoseError, ValueError):
             continue
         if isinstance(key, RSAKey) and key.public_key.key_size < MIN_RSA_BITS:
