@@ -9,8 +9,9 @@ from ipaddress import IPv6Address, ip_address
 def is_loopback(host: str) -> bool:
     """Whether all that the host means lies on this machine; what cannot be told does not."""
     try:
-        # An empty host means every address to a socket, and this machine to a resolver.
-        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM) if host.strip() else []
+        # No host, or a star, means every address to a socket, and this machine to a resolver.
+        is_named = host.strip() not in ("", "*")
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM) if is_named else []
     except (OSError, UnicodeError, ValueError):
         return False
     return bool(found) and all(is_loopback_address(str(item[4][0])) for item in found)

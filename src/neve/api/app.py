@@ -13,7 +13,7 @@ from neve.api.access import check_routes, needs, open_paths
 from neve.api.audited import Audited
 from neve.api.authenticated import Authenticated
 from neve.api.docs_page import STYLE, docs_page
-from neve.api.limits import RequestLimits, SafeHeaders
+from neve.api.limits import AnswerInTime, RequestLimits, SafeHeaders
 from neve.api.rates import Rates
 from neve.api.routes import (
     approvals,
@@ -83,6 +83,7 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     check_routes(app)
     # The last one that is added is the first that a request meets.
     app.add_middleware(RequestLimits, settings=settings)
+    app.add_middleware(AnswerInTime, settings=settings)
     _ask_who(app, neve)
     app.add_middleware(SafeHeaders)
     trace(app)
