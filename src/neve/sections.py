@@ -58,7 +58,8 @@ class SparkSettings(Section):
     """How the Spark session is made."""
 
     master: str = "local[*]"
-    conf: dict[str, str] = Field(default_factory=dict)
+    # It may hold credentials of storage.
+    conf: dict[str, str] = Field(default_factory=dict, repr=False)
     #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
     commit_gate: bool = True
 

@@ -35,7 +35,7 @@ from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
 from neve.policy.documents import read_policies
 from neve.policy.resolve import chosen_setting, general_settings
 from neve.policy.values import suggest
-from neve.secrets import secrets_of, secrets_of_addresses
+from neve.secrets import remember_secrets, secrets_of, secrets_of_addresses
 from neve.sections import (
     AccessSettings,
     CompactionSettings,
@@ -204,7 +204,7 @@ def load_settings(
             f"An environment variable cannot be used: {error}.",
             next_step="Set single values, for example NEVE_SPARK__MASTER.",
         ) from error
-    return settings.model_copy(
+    loaded = settings.model_copy(
         update={
             "catalogs": {
                 name: _absolute(properties, folder)
@@ -215,6 +215,8 @@ def load_settings(
             ),
         }
     )
+    remember_secrets(loaded, loaded.secrets())
+    return loaded
 
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

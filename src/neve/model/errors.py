@@ -44,13 +44,16 @@ A message is one sentence about what is wrong; `next_step` is one about what to 
 
 from __future__ import annotations
 
+from neve.secrets import hide_known_secrets
+
 
 class NeveError(Exception):
     """Something went wrong that Neve can explain."""
 
     def __init__(self, message: str | None = None, *, next_step: str | None = None) -> None:
-        self.message = message or (self.__doc__ or type(self).__name__)
-        self.next_step = next_step
+        # What others say about a failure may quote what they were given.
+        self.message = hide_known_secrets(message or (self.__doc__ or type(self).__name__))
+        self.next_step = hide_known_secrets(next_step) if next_step else next_step
         super().__init__(self.message)
 
 
