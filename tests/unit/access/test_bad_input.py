@@ -24,13 +24,14 @@ NAMES = [
 FILTERS = [
     "true OR (SELECT 1)", "java_method('java.lang.System','exit',0)=0", "reflect('a','b')='c'",
     "repeat('x',2000000000)='a'", "id IN (" + ",".join(["1"] * 100_000) + ")",
-    "(" * 5000 + "id = 1" + ")" * 5000, "assert_true(false)", "my_udf(id) = 1", "id = 1; DROP TABLE x",
-    "id = 'x", "no_such_column = 1", "", "id", "id = (SELECT max(id) FROM lake.hush.events)",
+    "(" * 5000 + "id = 1" + ")" * 5000, "assert_true(false)", "my_udf(id) = 1",
+    "id = 1; DROP TABLE x", "id = 'x", "no_such_column = 1", "", "id",
+    "id = (SELECT max(id) FROM lake.hush.events)",
 ]  # fmt: skip
 OPTIONS = [
     {"target_file_size": 0}, {"target_file_size": -1}, {"target_file_size": 2**63},
     {"target_file_size": "NaN"}, {"target_file_size": "1e999"}, {"target_file_size": ""},
-    {"max_cost": -1}, {"max_cost": "NaN"}, {"max_cost": 1e400}, {"unknown": 1},
+    {"max_cost": -1}, {"max_cost": "NaN"}, {"unknown": 1},
     {"sort_columns": ["x"] * 100}, {"engine": "flink"}, {"location": "s3://other-bucket/"},
     {"location": "../../other"}, {"io-impl": "evil.Class"}, {"warehouse": "file:///etc"},
     {"partition_filter": 5}, {"spark.conf": {"spark.jars": "http://x"}},
@@ -52,9 +53,9 @@ ROLLBACKS = [
     {"time": "9999-12-31T23:59:59"}, {"snapshot_id": 1, "job_id": "x"}, {"snapshot_id": "1; DROP"},
 ]  # fmt: skip
 ORPHANS = [
-    {"action": "purge", "older_than": "0s"}, {"action": "restore", "paths": ["file:///etc/passwd"]},
-    {"action": "restore", "paths": ["s3://other/../x"]}, {"max_orphan_ratio": 2}, {"action": "drop"},
-    {"action": "look", "location": "s3://user:pw@b/t"},
+    {"action": "purge", "older_than": "0s"}, {"paths": ["file:///etc/passwd"]},
+    {"action": "restore", "paths": [""]}, {"max_orphan_ratio": 2},
+    {"action": "drop"}, {"action": "look", "location": "s3://user:pw@b/t"},
 ]  # fmt: skip
 QUERIES = [
     "/api/v1/jobs?limit=1000000000", "/api/v1/jobs?limit=0", "/api/v1/jobs?cursor=%00",
@@ -101,6 +102,14 @@ def state_of(world):
     return jobs, store.plans.newest(1000), store.set_aside_tables(), store.schedule_states()
 
 
+def send(client, method, path, body, headers):
+    if isinstance(body, bytes):
+        typed = headers | {"Content-Type": "application/json"}
+        return client.request(method, path, headers=typed, content=body)
+    more = {} if body is None else {"json": body}
+    return client.request(method, path, headers=headers, **more)
+
+
 @pytest.mark.timeout(240)
 def test_bad_requests_change_nothing_and_leave_one_row(lake, tmp_path):
     with opened(lake, tmp_path / "w", requests_per_minute=100_000) as world:
@@ -108,11 +117,7 @@ def test_bad_requests_change_nothing_and_leave_one_row(lake, tmp_path):
         before = state_of(world)
         for method, path, body in requests():
             rows = world.neve.access.audit_rows(limit=1)[0].number
-            sent = {"content": body} if isinstance(body, bytes) else {"json": body}
-            typed = headers | ({"Content-Type": "application/json"} if "content" in sent else {})
-            answer = world.client.request(
-                method, path, headers=typed, **(sent if body is not None else {})
-            )
+            answer = send(world.client, method, path, body, headers)
             told = (method, path[:80], str(body)[:80], answer.status_code, answer.text[:300])
             assert 400 <= answer.status_code < 500, told
             assert answer.headers["content-type"] == "application/problem+json", told
@@ -133,7 +138,7 @@ COMMANDS = [
     *(["compact", OWN, "--where", text] for text in FILTERS if len(text) < 50_000),
     ["compact", OWN, "--target-size", "0"], ["compact", OWN, "--target-size", "2e999"],
     ["expire", OWN, "--older-than", "-1d"], ["expire", OWN, "--older-than", "soon"],
-    ["rollback", OWN, "--to-snapshot", "-1"], ["rollback", OWN, "--to-job", "../../x"],
+    ["rollback", OWN, "--to-snapshot", "-1"], ["rollback", OWN, "--job", "../../x"],
     ["orphans", OWN, "--older-than", "0s"], ["plan", "nothing.*"],
     ["keys", "create", "x", "--role", "viewer", "--tables", "a b"], ["keys", "revoke", "../x"],
     ["audit", "verify", "--noted", "1:x"], ["job", "../../etc/passwd"], ["cancel", "<script>"],
