@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas postman lock bench bench-service clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas postman lock bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,7 +21,7 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit
-	$(PYTEST) tests/slow
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) tests/slow
 	$(PYTEST) tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
@@ -89,10 +89,20 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
+fuzz: setup ## Random histories of tables, cured beside Iceberg's own action: SECONDS=300, SEED=….
+	$(BIN)/python -m tests.fuzz.run --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED))
+
+soak: setup ## A writer in every file, once a second, beside Neve and beside Iceberg's procedure.
+	$(BIN)/python benchmarks/soak.py --seconds $(or $(SECONDS),90) --json-file $(RESULTS)/soak.json
+
+conformance: setup ## Write docs/conformance.md from the marks of the tests.
+	$(BIN)/python tools/conformance.py docs/conformance.md
+
 bench-service: setup ## Benchmarks of queue, worker, scheduler and API.
 	$(BIN)/python benchmarks/job_queue.py --json-file $(RESULTS)/job_queue.json
 	$(BIN)/python benchmarks/service.py --json-file $(RESULTS)/service.json
 	$(BIN)/python benchmarks/service_reads.py --json-file $(RESULTS)/service_reads.json
+	$(BIN)/python benchmarks/warm_server.py --json-file $(RESULTS)/warm_server.json
 
 clean: ## Remove what the targets above made here (not the cache of jars).
 	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis

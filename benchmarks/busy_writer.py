@@ -28,9 +28,9 @@ from neve.app import App, build_app
 from neve.model.errors import NeveError
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
@@ -62,7 +62,7 @@ def by_neve(
     def compact(table: str) -> str:
         ref = app.catalogs.parse(table)
         try:
-            outcome = maintenance.compact(ref, PlanRequest(), where=None, policy=policy)
+            outcome = maintenance.compact(ref, RewriteDataFilesArguments(), policy=policy)
         except NeveError:
             return REFUSED
         if outcome.status is Status.NOTHING_TO_DO:
@@ -111,11 +111,12 @@ def contest(
     compact: Contender,
     arguments: argparse.Namespace,
     folder: Path,
+    writer_kind: str = "somewhere",
 ) -> dict[str, Any]:
     table, here = f"lake.busy.{name}", folder / name
     here.mkdir()
     make_table(session, table)
-    order = json.dumps([catalogs, table, ROWS, arguments.pace, str(here)])
+    order = json.dumps([catalogs, table, ROWS, arguments.pace, str(here), writer_kind])
     program = str(Path(__file__).with_name("mor_writer.py"))
     writer = subprocess.Popen([sys.executable, program, order])
     try:
@@ -158,7 +159,9 @@ def _share(counts: dict[str, int]) -> float | None:
     return done / (done + counts[REFUSED]) if done + counts[REFUSED] else None
 
 
-def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def run(
+    folder: Path, arguments: argparse.Namespace, writer_kind: str = "somewhere"
+) -> dict[str, Any]:
     catalogs = {
         "lake": {
             "type": "sql",
@@ -177,7 +180,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         make_table(session, f"lake.busy.warm_{name}")
         compact(f"lake.busy.warm_{name}")
     for name, compact in contenders.items():
-        result[name] = contest(session, catalogs, name, compact, arguments, folder)
+        result[name] = contest(session, catalogs, name, compact, arguments, folder, writer_kind)
     session.stop()
     return result
 
@@ -195,14 +198,18 @@ def line(name: str, side: dict[str, Any]) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parse_arguments(description: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
     add_options(parser)
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--pace", type=float, default=1.0, help="Seconds between writes.")
     parser.add_argument("--every", type=float, default=2.0, help="Seconds between runs.")
     parser.add_argument("--copy", action="store_true", help="Copy row groups of any size.")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments(__doc__)
     with tempfile.TemporaryDirectory(prefix="neve-bench-") as name:
         result = run(Path(name), arguments)
     tell(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,8 @@ from typing import Any
 
 from lake import BenchLake
 from neve.app import App, build_app
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings
 from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
@@ -75,7 +76,7 @@ class Bench:
         self.iceberg("warm")
 
     def neve(
-        self, name: str, policy: CompactionPolicy, request: PlanRequest | None = None
+        self, name: str, policy: CompactionPolicy, request: RewriteDataFilesArguments | None = None
     ) -> dict[str, Any]:
         maintenance, engine = self.app.maintenance, self.app.spark
         run_tasks, in_tasks_s = engine.run_tasks, [0.0]
@@ -91,8 +92,7 @@ class Bench:
         with measured() as usage:
             outcome = maintenance.compact(
                 self.app.catalogs.parse(f"bench.{name}_neve"),
-                request or PlanRequest(),
-                where=None,
+                request or RewriteDataFilesArguments(),
                 policy=policy,
             )
         engine.run_tasks = run_tasks  # type: ignore[method-assign]
@@ -172,7 +172,10 @@ def run_case(bench: Bench, case: str, *, reads: bool) -> dict[str, Any]:
 def run_overhead(bench: Bench) -> dict[str, Any]:
     """What goes through Iceberg's action anyway; in both orders, because the first one warms."""
     pairs = ("overhead_1", "overhead_2")
-    policy, request = CompactionPolicy(TARGET_BYTES), PlanRequest(engine=RewriteMode.SPARK)
+    policy, request = (
+        CompactionPolicy(TARGET_BYTES),
+        RewriteDataFilesArguments(engine=RewriteMode.SPARK),
+    )
     size_bytes = sum(bench.lake.make_twins(name, **OVERHEAD) for name in pairs)
     ours, theirs = [bench.neve(pairs[0], policy, request)], [bench.iceberg(pairs[0])]
     theirs.append(bench.iceberg(pairs[1]))
@@ -202,20 +205,20 @@ def run_one_shot(bench: Bench, name: str, megabytes: int) -> dict[str, Any]:
         "neve": ["one_shot_neve.py", str(phases), str(config), f"bench.{name}_neve"],
         "iceberg": ["one_shot_iceberg.py", json.dumps(catalogs), f"bench.{name}_iceberg"],
     }
-    wall_s, said = {}, {}
+    wall_s, cpu_s = {}, {}
     for contender, (program, *arguments) in words.items():
         command = [sys.executable, str(programs / program), *arguments]
-        started = time.perf_counter()
-        said[contender] = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        wall_s[contender] = time.perf_counter() - started
-    ours = json.loads(phases.read_text())
-    cpu_s = {"neve": ours["cpu_s"], "iceberg": float(said["iceberg"].splitlines()[-1])}
+        # The disk is not to be busy with what made the twins.
+        os.sync()
+        with measured() as usage:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        wall_s[contender], cpu_s[contender] = usage.wall_s, usage.cpu_s
     return {
         "case": "one-shot",
         "name": name,
         "bytes": size_bytes,
         **{who: {"wall_s": wall_s[who], "cpu_s": cpu_s[who]} for who in words},
-        "phases": ours["phases"],
+        "phases": json.loads(phases.read_text()),
         "wall_ratio": wall_s["iceberg"] / wall_s["neve"],
         "cpu_ratio": cpu_s["iceberg"] / cpu_s["neve"],
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,14 +18,20 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     DoubleType,
+    IcebergType,
     IntegerType,
+    ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
+    StructType,
     TimestampType,
 )
 
 TWINS = ("neve", "iceberg")
+#: As tables have it that Iceberg made since 1.4; without it, Iceberg's writers take gzip.
+PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
 class BenchLake:
@@ -56,9 +63,10 @@ class BenchLake:
         partitions: int = 0,
         by_spark: bool = True,
         entropy_bits: int = 40,
+        nested: bool = False,
     ) -> int:
         """Tables `<name>_neve` and `<name>_iceberg`; returns the bytes of each."""
-        schema = _schema(columns)
+        schema = _schema(columns, nested)
         self.entropy_bits = entropy_bits
         is_rewritten = self.rewrite is not None and by_spark and not partitions
         if is_rewritten:
@@ -76,7 +84,9 @@ class BenchLake:
         if partitions:
             spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "k"))
         for twin in TWINS:
-            table = self.catalog.create_table(f"bench.{name}_{twin}", schema, partition_spec=spec)
+            table = self.catalog.create_table(
+                f"bench.{name}_{twin}", schema, partition_spec=spec, properties=PROPERTIES
+            )
             folder = Path(table.location().removeprefix("file://")) / "data"
             folder.mkdir(parents=True)
             paths = []
@@ -89,7 +99,7 @@ class BenchLake:
 
     def _by_engine(self, name: str, schema: Schema, source: Path) -> Path:
         """The same rows, encoded by the engine that tables are mostly written by."""
-        table = self.catalog.create_table(f"bench.source_{name}", schema)
+        table = self.catalog.create_table(f"bench.source_{name}", schema, properties=PROPERTIES)
         assert self.rewrite is not None
         self.rewrite(source, f"lake.bench.source_{name}")
         (task,) = table.refresh().scan().plan_files()
@@ -108,15 +118,32 @@ class BenchLake:
         return path
 
 
-def _schema(columns: int) -> Schema:
+def _schema(columns: int, nested: bool = False) -> Schema:
     """A key, then columns as event tables have them: ids, amounts, moments, names, flags."""
     kinds = (LongType(), DoubleType(), StringType(), TimestampType(), IntegerType(), StringType())
+    ids = itertools.count(columns + 1)
     fields = [NestedField(1, "k", StringType(), required=False)]
-    fields += [
-        NestedField(number, f"c{number}", kinds[(number - 2) % len(kinds)], required=False)
-        for number in range(2, columns + 1)
-    ]
+    for number in range(2, columns + 1):
+        # Whoever makes the table numbers what is inside after all that is outside.
+        is_nested = nested and number % 5 == 0
+        kind = _nested(number // 5, ids) if is_nested else kinds[(number - 2) % len(kinds)]
+        fields.append(NestedField(number, f"c{number}", kind, required=False))
     return Schema(*fields)
+
+
+def _nested(number: int, ids: Iterator[int]) -> IcebergType:
+    """A struct, a list or a map in turn."""
+    match number % 3:
+        case 0:
+            first, second = next(ids), next(ids)
+            return StructType(
+                NestedField(first, "n", LongType(), required=False),
+                NestedField(second, "name", StringType(), required=False),
+            )
+        case 1:
+            return ListType(next(ids), LongType(), element_required=False)
+        case _:
+            return MapType(next(ids), StringType(), next(ids), LongType(), value_required=False)
 
 
 def _rows(schema: Schema, rows: int, seed: int, key: str, bits: int) -> pa.Table:
@@ -132,6 +159,8 @@ def _rows(schema: Schema, rows: int, seed: int, key: str, bits: int) -> pa.Table
 def _column(field: NestedField, drawn: pa.Array) -> pa.Array:
     """Values of the column's type out of 40 random bits each."""
     of = field.field_type
+    if isinstance(of, StructType | ListType | MapType):
+        return _nested_column(of, drawn)
     if isinstance(of, DoubleType):
         return pc.divide(pc.bit_wise_and(drawn, 2**20 - 1).cast(pa.float64()), 100.0)
     if isinstance(of, StringType):
@@ -145,3 +174,15 @@ def _column(field: NestedField, drawn: pa.Array) -> pa.Array:
     if isinstance(of, IntegerType):
         return pc.bit_wise_and(drawn, 2**16 - 1).cast(pa.int32())
     return drawn
+
+
+def _nested_column(of: IcebergType, drawn: pa.Array) -> pa.Array:
+    """Two entries in every second list or map, none in the others."""
+    names = pc.bit_wise_and(drawn, 2**10 - 1).cast(pa.string())
+    if isinstance(of, StructType):
+        return pa.StructArray.from_arrays([drawn, names], ["n", "name"])
+    rows = len(drawn)
+    offsets = pa.array([min(rows, (number + 1) // 2 * 2) for number in range(rows + 1)], pa.int32())
+    if isinstance(of, ListType):
+        return pa.ListArray.from_arrays(offsets, drawn)
+    return pa.MapArray.from_arrays(offsets, names, drawn)

@@ -1,7 +1,7 @@
 """A writer that appends, deletes and updates, merge-on-read, about once a second.
 
 It keeps in mind what the table must hold, and tries a write again until it gets through. Started by
-busy_writer.py as a process of its own, because that is what writers are.
+busy_writer.py and soak.py as a process of its own, because that is what writers are.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from neve.spark.session import build_session
 #: Rows that an append brings, and ids that a delete or an update touches.
 BATCH = 50
 PARTITIONS = 4
+#: Of so many ids in a row, one is touched by a write that goes everywhere.
+STRIDE = 499
 
 
 class Writer:
@@ -76,13 +78,30 @@ class Writer:
                 return
 
 
+class WriterEverywhere(Writer):
+    """Deletes rows of every file and updates others of every file, with each write."""
+
+    def write(self) -> None:
+        gone, new = self.random.sample(range(STRIDE), 2)
+        self._run(f"DELETE FROM {self.table} WHERE id % {STRIDE} = {gone}")
+        for number in [number for number in self.values if number % STRIDE == gone]:
+            del self.values[number]
+        self._run(f"UPDATE {self.table} SET v = v + 1 WHERE id % {STRIDE} = {new}")
+        for number in self.values:
+            self.values[number] += number % STRIDE == new
+        self.writes += 1
+
+
+WRITERS = {"somewhere": Writer, "everywhere": WriterEverywhere}
+
+
 def main() -> None:
-    catalogs, table, rows, pace, folder = json.loads(sys.argv[1])
+    catalogs, table, rows, pace, folder, kind = json.loads(sys.argv[1])
     session = build_session(
         catalogs, master="local[1]", conf={"spark.driver.memory": "1g"}, reporter=lambda _: None
     )
     session.sparkContext.setLogLevel("OFF")
-    writer, stop = Writer(session, table, rows), Path(folder) / "stop"
+    writer, stop = WRITERS[kind](session, table, rows), Path(folder) / "stop"
     for _ in range(3):
         writer.write()
     writer.retries = writer.writes = 0

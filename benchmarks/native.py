@@ -22,56 +22,50 @@ from neve.model.policy import CompactionPolicy
 from neve.spark.rewrite.task import run_task
 from neve.storage.access import storage_of
 from report import add_options, tell
+from row_deletes import delete_by_keys
+
+MERGE_ON_READ = "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+TO_V3 = "ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')"
+FEW = "DELETE FROM {table} WHERE c2 IN (SELECT min(c2) FROM {table})"
+IN_A_THIRD = "DELETE FROM {table} WHERE k = 'p001' AND c6 % 10 = 1"
+SMALL = {"files": 1_000, "megabytes": 1.0}
+LARGE = {"files": 200, "megabytes": 5.0}
+BY_PYARROW = {"by_spark": False}
+LOW = {"entropy_bits": 12}
 
 #: How each table is made, and the statements that make it what the case is about.
 CASES: dict[str, dict[str, Any]] = {
     "tiny": {"files": 2_000, "megabytes": 0.1, "partitions": 20},
-    "small-spark": {"files": 1_000, "megabytes": 1.0},
-    "small-pyarrow": {"files": 1_000, "megabytes": 1.0, "by_spark": False},
-    "small-low-entropy": {"files": 1_000, "megabytes": 1.0, "entropy_bits": 12},
-    "encoded": {"files": 200, "megabytes": 5.0, "by_spark": False, "keep_mb": 64},
+    "tiny-low": {"files": 2_000, "megabytes": 0.1, "partitions": 20, **LOW},
+    "small-spark": SMALL,
+    "small-spark-low": {**SMALL, **LOW},
+    "small-pyarrow": {**SMALL, **BY_PYARROW},
+    "small-pyarrow-low": {**SMALL, **BY_PYARROW, **LOW},
+    "encoded": {**LARGE, **BY_PYARROW, "keep_mb": 64},
+    "encoded-low": {**LARGE, **BY_PYARROW, **LOW, "keep_mb": 64},
     "evolved": {
-        "files": 200,
-        "megabytes": 5.0,
+        **LARGE,
         "then": (
             "ALTER TABLE {table} ADD COLUMN extra STRING",
             "ALTER TABLE {table} DROP COLUMN c4",
             "ALTER TABLE {table} RENAME COLUMN c5 TO moment",
         ),
     },
-    "lineage": {
-        "files": 200,
-        "megabytes": 5.0,
-        "then": (
-            "ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')",
-            "INSERT INTO {table} SELECT * FROM {table} LIMIT 1",
-        ),
-    },
-    "sparse-deletes": {
-        "files": 200,
-        "megabytes": 5.0,
-        "distinct": 50,
-        "then": (
-            "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
-            "DELETE FROM {table} WHERE c2 IN (SELECT min(c2) FROM {table})",
-        ),
-    },
-    "deletes-in-a-third": {
-        "files": 200,
-        "megabytes": 5.0,
-        "distinct": 3,
-        "then": (
-            "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
-            "DELETE FROM {table} WHERE k = 'p001' AND c6 % 10 = 1",
-        ),
-    },
-    "wide": {"files": 50, "megabytes": 6.0, "columns": 300, "by_spark": False},
+    "lineage": {**LARGE, "then": (TO_V3, "INSERT INTO {table} SELECT * FROM {table} LIMIT 1")},
+    "sparse-deletes": {**LARGE, "distinct": 50, "then": (MERGE_ON_READ, FEW)},
+    "sparse-vectors": {**LARGE, "distinct": 50, "then": (TO_V3, MERGE_ON_READ, FEW)},
+    "deletes-in-a-third": {**LARGE, "distinct": 3, "then": (MERGE_ON_READ, IN_A_THIRD)},
+    "vectors-in-a-third": {**LARGE, "distinct": 3, "then": (TO_V3, MERGE_ON_READ, IN_A_THIRD)},
+    "equality-deletes": {**SMALL, "equality_deletes": 500},
+    "wide": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True, **BY_PYARROW},
+    "wide-spark": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True},
 }
 
 
 def run_case(bench: Bench, case: str, scale: float) -> dict[str, Any]:
     options = dict(CASES[case])
     then, keep_mb = options.pop("then", ()), options.pop("keep_mb", 4)
+    delete_files = int(options.pop("equality_deletes", 0) * scale)
     least = 2 * options.get("partitions", options.get("distinct", 4))
     options["files"] = max(least, int(options["files"] * scale))
     name = case.replace("-", "_")
@@ -79,13 +73,12 @@ def run_case(bench: Bench, case: str, scale: float) -> dict[str, Any]:
     for twin in ("neve", "iceberg"):
         for statement in then:
             bench.session.sql(statement.format(table=f"lake.bench.{name}_{twin}"))
+        if delete_files:
+            table = bench.app.catalogs.parse(f"bench.{name}_{twin}")
+            delete_by_keys(bench.session, table, "c2", delete_files)
     ours = bench.neve(name, CompactionPolicy(TARGET_BYTES, min_row_group_bytes=keep_mb * 2**20))
     theirs = bench.iceberg(name)
-    table = f"lake.bench.{name}"
-    sums = [
-        bench.session.sql(f"SELECT count(*), sum(hash(*)) FROM {table}_{twin}").collect()
-        for twin in ("neve", "iceberg")
-    ]
+    sums = [_sum(bench, f"lake.bench.{name}_{twin}") for twin in ("neve", "iceberg")]
     if sums[0] != sums[1]:
         raise SystemExit(f"{case}: the twins have other rows: {sums}")
     return {
@@ -98,6 +91,15 @@ def run_case(bench: Bench, case: str, scale: float) -> dict[str, Any]:
         "wall_ratio": theirs["wall_s"] / ours["wall_s"],
         "read": {twin: bench.read(f"{name}_{twin}") for twin in ("neve", "iceberg")},
     }
+
+
+def _sum(bench: Bench, table: str) -> Any:
+    """All rows, whatever their order; Spark hashes everything but maps."""
+    columns = bench.session.table(table).dtypes
+    told = [f"map_entries({name})" if kind.startswith("map") else name for name, kind in columns]
+    return bench.session.sql(
+        f"SELECT count(*), sum(hash({', '.join(told)})) FROM {table}"
+    ).collect()
 
 
 def profile_tasks(bench: Bench) -> None:

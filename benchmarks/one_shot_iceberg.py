@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from neve.spark.conf import EXTENSIONS, catalog_conf, packages
 from neve.spark.jars import cached_jars
-from process_tree import cpu_seconds
 
 
 def main() -> None:
@@ -29,7 +28,6 @@ def main() -> None:
         args={"table": table},
     ).collect()
     session.stop()
-    print(cpu_seconds())
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ SIZES = ((1_000, 10), (10_000, 100), (30_000, 300), (100_000, 1_000))
 def measure(folder: Path, name: str) -> dict[str, float]:
     """Plan one table in this process, after a small one."""
     from neve.app import build_app
+    from neve.model.policies import RewriteDataFilesArguments
     from neve.model.policy import CompactionPolicy
-    from neve.planning.planner import PlanRequest
     from neve.settings import Settings
     from neve.testing.lake import SilentReporter
 
@@ -46,7 +46,7 @@ def measure(folder: Path, name: str) -> dict[str, float]:
     for table in ("bench.warm", f"bench.{name}"):
         cpu, wall = time.process_time(), time.perf_counter()
         plan = maintenance.plan(
-            app.catalogs.parse(table), PlanRequest(), where=None, policy=CompactionPolicy()
+            app.catalogs.parse(table), RewriteDataFilesArguments(), policy=CompactionPolicy()
         )
         seconds = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
     return {

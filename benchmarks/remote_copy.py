@@ -22,9 +22,9 @@ from typing import Any
 from compaction import TARGET_BYTES
 from neve.app import App, build_app
 from neve.model.facts import PROOF_PROPERTY
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings
 from neve.spark.engine import SparkEngine
 from neve.spark.session import build_session
@@ -99,7 +99,7 @@ def by_neve(app: App, name: str, target_bytes: int) -> dict[str, Any]:
     table = app.catalogs.parse(f"lake.{name}")
     with measured() as usage:
         outcome = app.maintenance.compact(
-            table, PlanRequest(), where=None, policy=CompactionPolicy(target_bytes)
+            table, RewriteDataFilesArguments(), policy=CompactionPolicy(target_bytes)
         )
     head = app.maintenance.surveyor.survey(table).ancestry()[0]
     proof = json.loads(head.summary[PROOF_PROPERTY])

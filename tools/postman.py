@@ -18,6 +18,59 @@ METHODS = ("get", "post", "put", "patch", "delete")
 #: Path parameters, by the variables of the collection that fill them.
 VARIABLES = {"table": "table_ref", "name": "policy"}
 TABLE = {"catalog": "{{catalog}}", "namespace": "{{namespace}}", "table": "{{table}}"}
+USERS = {"tenant_id": "test-tenant", "namespace": "default", "table": "users"}
+FIELDS = {
+    "name": {"type": "string", "required": True},
+    "email": {"type": "string", "required": False},
+    "age": {"type": "integer", "required": False},
+}
+#: What is sent to a function, in order: its path, its method and its body.
+EVENTS: tuple[tuple[str, str, str, dict[str, Any] | None], ...] = (
+    ("Health check", "GET", "/health", None),
+    (
+        "CREATE TABLE",
+        "POST",
+        "/database",
+        {
+            "operation": "CREATE_TABLE",
+            **USERS,
+            "schema": {"fields": FIELDS},
+            "if_not_exists": True,
+        },
+    ),
+    *(
+        (
+            f"WRITE {number}",
+            "POST",
+            "/database",
+            {
+                "operation": "WRITE",
+                **USERS,
+                "records": [
+                    {
+                        "name": f"User-{number}",
+                        "email": f"u{number}@example.com",
+                        "age": 20 + number,
+                    }
+                ],
+            },
+        )
+        for number in range(1, 6)
+    ),
+    (
+        "COMPACT",
+        "POST",
+        "/database",
+        {"operation": "COMPACT", **USERS, "force": True, "expire_snapshots": False},
+    ),
+    (
+        "QUERY",
+        "POST",
+        "/database",
+        {"operation": "QUERY", **USERS, "sql": "SELECT name, age FROM users ORDER BY name"},
+    ),
+)
+INVOCATIONS = "/2015-03-31/functions/function/invocations"
 #: Bodies of requests that need more than an empty one.
 BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/compact": {
@@ -29,7 +82,17 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/plans/{plan_id}/approve": {"approved_by": "{{user}}"},
     "POST /api/v1/tables/{table}/maintain": {"operations": ["rewrite_manifests"], "dry_run": True},
     "POST /api/v1/tables/{table}/rollback": {"job_id": "{{job_id}}"},
+    "PUT /api/v1/policies/{name}": {
+        "match": {"tables": ["{{catalog}}.{{namespace}}.*"]},
+        "schedule": "0 3 * * *",
+    },
     "PUT /api/v1/set-aside/{table}": {"reason": "Tried out with Postman."},
+    "POST /api/v1/database": {**USERS, "operation": "QUERY", "sql": "SELECT 1 AS one"},
+}
+#: Headers of requests that need them.
+HEADERS = {
+    "PUT /api/v1/policies/{name}": {"If-None-Match": "*"},
+    "DELETE /api/v1/policies/{name}": {"If-Match": "*"},
 }
 IDS = ("job_id", "plan_id", "approval_id")
 #: What answers give to later requests.
@@ -81,7 +144,7 @@ def _request(method: str, path: str, operation: dict[str, Any]) -> dict[str, Any
     request: dict[str, Any] = {
         "method": method,
         "description": operation.get("description", ""),
-        "header": [],
+        "header": [{"key": key, "value": value} for key, value in HEADERS.get(name, {}).items()],
         "url": {"raw": "{{base_url}}" + filled, "host": ["{{base_url}}"], "path": _parts(filled)},
     }
     if "requestBody" in operation:
@@ -89,6 +152,22 @@ def _request(method: str, path: str, operation: dict[str, Any]) -> dict[str, Any
         text = json.dumps(BODIES.get(name, {}), indent=2)
         request["body"] = {"mode": "raw", "raw": text}
     return {"name": name, "request": request, "event": [_test(name, operation)]}
+
+
+def function_collection() -> dict[str, Any]:
+    """The database operations, as events to the interface of Lambda's runtime."""
+    items = []
+    for name, method, path, body in EVENTS:
+        event = {"httpMethod": method, "path": path}
+        if body is not None:
+            event["body"] = json.dumps(body)
+        operation = {"requestBody": {}, "responses": {"200": {}}, "description": name}
+        item = _request("POST", INVOCATIONS, operation)
+        item["name"] = name
+        item["request"]["body"]["raw"] = json.dumps(event, indent=2)
+        items.append(item)
+    info = {"name": "Neve database operations", "schema": COLLECTION_SCHEMA}
+    return {"info": info, "item": items, "variable": []}
 
 
 def _parts(path: str) -> list[str]:
@@ -123,7 +202,10 @@ def files() -> dict[str, str]:
     """Every file by its name."""
     # The document does not depend on what is behind the routes.
     document = create_app(None).openapi()  # type: ignore[arg-type]
-    made = {"neve.postman_collection.json": collection(document)}
+    made = {
+        "neve.postman_collection.json": collection(document),
+        "database.postman_collection.json": function_collection(),
+    }
     for name, values in ENVIRONMENTS.items():
         made[f"{name}.postman_environment.json"] = environment(name, values)
     return {name: json.dumps(content, indent=2) + "\n" for name, content in made.items()}

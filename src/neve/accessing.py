@@ -17,13 +17,13 @@ from neve.access.chain import AuditEntry, AuditHead, AuditRow
 from neve.access.keys import ApiKey, digest_of, is_secret_of, new_secret, prefix_of
 from neve.access.quotas import Quota, Usage, day_of
 from neve.access.rights import Caller, Grant
+from neve.access_settings import AccessSettings
 from neve.app import App, make_trail
 from neve.looking import Looking
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import Job, JobFilter, JobState
 from neve.model.table import TableRef
 from neve.secrets import hide_secrets
-from neve.sections import AccessSettings
 from neve.service.services import Services
 from neve.store.values import outcome_of
 

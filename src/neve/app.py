@@ -15,11 +15,12 @@ from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.lazy import Lazy
 from neve.model.diagnosis import Diagnosis
-from neve.model.errors import ConfigError, EngineNeeded
+from neve.model.errors import ConfigError, EngineNeeded, EnvironmentProblem
 from neve.model.events import JobEvent
-from neve.model.job import TRINO
+from neve.model.job import SPARK, TRINO
 from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
+from neve.model.workers import EngineReport, EngineState
 from neve.notify.channels import Channels
 from neve.service.auditing import AuditTrail
 from neve.service.diagnose import Examination, diagnose
@@ -35,6 +36,8 @@ from neve.telemetry import SparkLine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from neve.database.ports import Queries
+    from neve.database.service import Database
     from neve.spark.engine import SparkEngine
     from neve.trino.engine import TrinoEngine
 
@@ -55,6 +58,8 @@ class App:
     engine: Lazy[SparkEngine]
     #: Trino, where it maintains the tables; connected to with the first thing that needs it.
     trino: Lazy[TrinoEngine]
+    #: Tables of tenants; its threads start with the first thing that is asked of it.
+    database: Lazy[Database]
 
     @property
     def spark(self) -> SparkEngine:
@@ -109,8 +114,20 @@ class App:
         """Let the engine start while the plan is made; `stop` ends at once what nobody needs."""
         self.engine.start_soon(lambda engine: engine.start_soon())
 
+    def engine_report(self) -> EngineReport:
+        """Whether this process could run a job now. A JVM that died is started again."""
+        if self.settings.engine == TRINO:
+            return EngineReport(TRINO, EngineState.READY, "It is connected to for each job.")
+        engine = self.engine.if_made
+        if engine is None:
+            return EngineReport(SPARK, EngineState.ABSENT)
+        engine.revive()
+        return engine.report()
+
     def stop(self) -> None:
         """End what was started."""
+        if database := self.database.if_made:
+            database.close()
         self.engine.settle()
         if engine := self.engine.if_made:
             engine.stop()
@@ -136,13 +153,52 @@ def build_app(
         reporter=reporter,
         cost_model=settings.cost.model(),
         lease_seconds=settings.state.lease_seconds,
-        policies=Policies(settings.policy_book(catalogs.default if catalogs.names else None)),
+        policies=Policies(
+            settings.policy_book(catalogs.default if catalogs.names else None),
+            lambda: store.policies.all(),
+        ),
         notifier=make_notifier(settings),
         digest_time=DigestTime(settings.notifications.digest_at, settings.notifications.timezone),
         **_audited(settings, store),
     )
     trino = Lazy(partial(make_trino, settings.trino))
-    return App(settings, catalogs, store, maintenance, engine, trino)
+    database = Lazy(partial(make_database, settings, catalogs, maintenance))
+    return App(settings, catalogs, store, maintenance, engine, trino, database)
+
+
+def make_database(settings: Settings, catalogs: Catalogs, services: Services) -> Database:
+    # Reading statements takes a third of a second to import.
+    from neve.catalog.tenant_tables import CatalogTables
+    from neve.database.service import Database
+
+    said = settings.database
+    return Database(
+        services,
+        CatalogTables(catalogs),
+        open_queries,
+        said.rules(),
+        said.catalog or catalogs.default,
+        partial(make_in_process_engine, catalogs),
+    )
+
+
+def make_in_process_engine(catalogs: Catalogs) -> Engine:
+    # What it imports is needed by functions without Spark alone.
+    from neve.in_process import InProcessEngine
+
+    return InProcessEngine(catalogs)
+
+
+def open_queries() -> Queries:
+    try:
+        # It is an extra, and needed by QUERY alone.
+        from neve.query.duck import DuckQueries
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"QUERY needs the package {error.name}, which is not installed.",
+            next_step="pip install 'neve[server]'",
+        ) from error
+    return DuckQueries()
 
 
 def make_trail(settings: Settings, store: JobStore) -> AuditTrail:

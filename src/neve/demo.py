@@ -12,8 +12,8 @@ from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 
 if TYPE_CHECKING:
     from neve.spark.samples import TimedQuery
@@ -96,7 +96,7 @@ def tell_story(app: App, batches: int, events: int, partitions: str | None) -> S
     reporter("Timing a query on many small files …")
     query_before = samples.time_query(session, table, watched, QUERY_RUNS)
     policy = maintenance.effective(table).compaction
-    plan = maintenance.plan(table, PlanRequest(), where=None, policy=policy)
+    plan = maintenance.plan(table, RewriteDataFilesArguments(), policy=policy)
     compaction = maintenance.apply(plan)
     after = file_metrics(maintenance.surveyor.survey(table))
     reporter("Timing the query again …")
@@ -107,7 +107,9 @@ def tell_story(app: App, batches: int, events: int, partitions: str | None) -> S
         samples.write_batch(session, table, batch, events, event_types)
     only = f"event_type = '{watched.replace(chr(39), chr(39) * 2)}'"
     others_before = _paths_outside(maintenance.surveyor.survey(table), watched)
-    partition_compaction = maintenance.compact(table, PlanRequest(), where=only, policy=policy)
+    partition_compaction = maintenance.compact(
+        table, RewriteDataFilesArguments(where=only), policy=policy
+    )
     others_after = _paths_outside(maintenance.surveyor.survey(table), watched)
     return Story(
         table=table,

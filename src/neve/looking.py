@@ -13,6 +13,7 @@ from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
 from neve.model.found import Found
 from neve.model.health import Health
+from neve.model.job import TRINO
 from neve.model.policies import EffectivePolicy, PolicyRule, Timing
 from neve.model.table import TableRef
 from neve.planning.schedule import due
@@ -85,7 +86,12 @@ class Looking:
         return self._app.diagnose(self.table(table), deep, sample, metadata_folder)
 
     def policy(self, table: Table, overrides: Overrides = None) -> EffectivePolicy:
-        """What all layers say about the table; overrides are the strongest one."""
+        """What all layers say about the table; overrides are the strongest one.
+
+        Trino tells no properties of tables, so that its tables have policies by name.
+        """
+        if self._app.settings.engine == TRINO and not overrides:
+            return self._services.policies.by_name(self.table(table))
         return self._services.effective(self.table(table), overrides)
 
     def timing(self, policy: EffectivePolicy) -> Timing:
@@ -99,8 +105,9 @@ class Looking:
         return shown_settings(policy)
 
     def policies(self) -> list[tuple[PolicyRule, Callable[[TableFacts], bool]]]:
-        """The configured policies, each with whether it is for a table."""
-        book = self._services.policies.book
+        """All policies, those that were set while Neve runs last; each with whether it is for
+        a table."""
+        book = self._services.policies.current
 
         def is_for(rule: PolicyRule) -> Callable[[TableFacts], bool]:
             return lambda facts: (
@@ -113,10 +120,13 @@ class Looking:
         """Raise for a filter of the policy that cannot be read."""
         filters = (policy.rewrite_data_files.where, policy.rewrite_position_delete_files.where)
         for where in filter(None, filters):
-            # sqlglot takes a third of a second to import, and most policies have no filter.
-            from neve.planning.filters import parse_filter
+            self._check_filter(where)
 
-            parse_filter(where, today=self.now().date())
+    def _check_filter(self, where: str) -> None:
+        # sqlglot takes a third of a second to import, and most policies have no filter.
+        from neve.planning.filters import parse_filter
+
+        parse_filter(where, today=self.now().date())
 
     @staticmethod
     def import_policies(

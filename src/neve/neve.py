@@ -27,11 +27,12 @@ from neve.model.expiry import Consumer
 from neve.model.found import Found
 from neve.model.job import TRINO, Job, JobReport, JobRequest, Trigger
 from neve.model.logs import LogSettings
-from neve.model.maintenance import MaintainRequest, TableReport
+from neve.model.maintenance import HandOver, MaintainRequest, TableReport
 from neve.model.operation import Operation
 from neve.model.orphans import QuarantineEntry, SweepReport
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan, Plan
+from neve.model.policy import Verify
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
@@ -58,11 +59,21 @@ from neve.service.services import Services
 from neve.serving import Serving
 from neve.settings import load_settings
 from neve.telemetry import event_log, spark_log, warning_log
+from neve.working import TableTurn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Access", "Check", "FileMetrics", "ImportedPolicies", "Neve", "Story", "Validation"]
+__all__ = [
+    "Access",
+    "Check",
+    "FileMetrics",
+    "ImportedPolicies",
+    "Neve",
+    "Story",
+    "TableTurn",
+    "Validation",
+]
 
 #: Jobs that are looked through where a pattern selects some of them.
 MAX_JOBS = 1_000_000
@@ -240,16 +251,20 @@ class Neve(Queueing, Serving, Announcing, Accessing):
         apply: bool = False,
         only_due: bool = False,
         any_time: bool = False,
+        verify: Verify | None = None,
+        hand_over: HandOver | None = None,
     ) -> list[TableReport]:
         """Every operation that each table's policy asks for, in order; all tables by default.
 
-        On Trino, the configuration is the order to run all of its operations.
+        With `hand_over`, jobs are run where that lets them be run. On Trino, the configuration is
+        the order to run all of its operations, here.
         """
         request = MaintainRequest(
             dry_run=dry_run,
             apply=apply,
             only_due=only_due,
             any_time=any_time,
+            verify=verify,
             parallel_tables=self._app.settings.maintain.parallel_tables,
         )
         request.check(self.engine)
@@ -258,7 +273,7 @@ class Neve(Queueing, Serving, Announcing, Accessing):
             found = services.procedures.find(()) if tables is None else tables
             return maintain_by_procedures(services, found, dry_run=dry_run)
         wanted = self.tables() if tables is None else list(tables)
-        return maintain_tables(self._services, wanted, request)
+        return maintain_tables(self._services, wanted, request, hand_over)
 
     def rollback(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import time
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -16,9 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from neve.access.asked import Sensitive
-from neve.access.quotas import Quota
-from neve.access.rights import EVERYTHING, Grant, Role
+from neve.model.database import DatabaseRules, QueryLimits
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.orphans import OrphanRules, check_orphan_age
@@ -28,7 +25,7 @@ from neve.planning.cost import CostModel
 from neve.policy import values as read
 
 
-def _as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
+def as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
     """A value that is written as in a policy."""
 
     def check(raw: object) -> Any:
@@ -40,12 +37,8 @@ def _as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
     return PlainValidator(check)
 
 
-def _optional_size(raw: object) -> int | None:
-    return None if raw is None else parse_size(str(raw))
-
-
-TimeZone = Annotated[str, _as_policies_read(read.timezone)]
-Names = Annotated[tuple[str, ...], _as_policies_read(read.words)]
+TimeZone = Annotated[str, as_policies_read(read.timezone)]
+Names = Annotated[tuple[str, ...], as_policies_read(read.words)]
 
 
 class Section(BaseModel):
@@ -205,7 +198,7 @@ class SchedulerSettings(Section):
 
     enabled: bool = True
     #: For tables without a schedule of their own; without it, these wait to be asked for.
-    default_schedule: Annotated[str | None, _as_policies_read(read.cron)] = None
+    default_schedule: Annotated[str | None, as_policies_read(read.cron)] = None
     #: The clock of schedules and windows that name none.
     timezone: TimeZone = "UTC"
 
@@ -219,111 +212,92 @@ class NotificationSettings(Section):
     recoveries: Names = ()
     digest: Names = ()
     #: When the digest of the day before is sent.
-    digest_at: Annotated[time, _as_policies_read(read.clock)] = time(6)
+    digest_at: Annotated[time, as_policies_read(read.clock)] = time(6)
     timezone: TimeZone = "UTC"
 
 
-class GrantSettings(Section):
-    """A role in some namespaces."""
-
-    role: Role
-    #: Patterns of `catalog.namespace`.
-    tables: Names = (EVERYTHING,)
-    purge: bool = False
-    policies: bool = False
-
-    def grants(self) -> tuple[Grant, ...]:
-        said = {"purge": self.purge, "policies": self.policies}
-        return tuple(Grant(self.role, pattern, **said) for pattern in self.tables)
-
-    @model_validator(mode="after")
-    def _can_be_granted(self) -> Self:
-        try:
-            self.grants()
-        except InputError as error:
-            raise ValueError(error.message) from error
-        return self
+MB = 1024 * 1024
+#: Of each environment: every so many writes a look at small files, and how many of them matter.
+ENVIRONMENTS = {"development": (5, 3), "staging": (75, 15), "production": (100, 20)}
 
 
-#: Who signs with a public key's other half; a shared secret would let every reader of it sign.
-SignatureAlgorithm = Literal[
-    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"
-]
+class TableWriteSettings(Section):
+    """How new tables are written, by whoever writes to them."""
+
+    target_file_size_mb: int = Field(default=128, ge=1, le=1_048_576)
+    compression_codec: Literal["zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"] = "zstd"
+    #: Rows of a row group.
+    parquet_row_group_size: int = Field(default=8192, ge=1, le=1_048_576)
+
+    def properties(self) -> dict[str, str]:
+        return {
+            "write.target-file-size-bytes": str(self.target_file_size_mb * MB),
+            "write.parquet.compression-codec": self.compression_codec,
+            "write.parquet.row-group-limit": str(self.parquet_row_group_size),
+        }
 
 
-class OidcSettings(Section):
-    """Whose tokens are believed, and what their holders may do."""
+class SmallFileSettings(Section):
+    """When a compaction is recommended, and what COMPACT takes on."""
 
-    issuer: str = Field(min_length=1)
-    audience: str = Field(min_length=1)
-    #: Where the issuer's keys are; as its own description says where it is left out.
-    jwks_url: str | None = None
-    algorithms: tuple[SignatureAlgorithm, ...] = Field(default=("RS256", "ES256"), min_length=1)
-    leeway_seconds: int = Field(default=30, ge=0, le=300)
-    name_claim: str = "sub"
-    #: The claim that names the tenant; without it, all tokens are of the tenant without a name.
-    tenant_claim: str | None = None
-    #: The claim that holds a list of roles or groups, and what each of them may do.
-    roles_claim: str = "roles"
-    roles: dict[str, tuple[GrantSettings, ...]] = Field(default_factory=dict)
-    #: Roles whose holders act for all tenants.
-    all_tenants_roles: Names = ()
-
-    @field_validator("issuer", "jwks_url")
-    @classmethod
-    def _is_safe(cls, value: str | None) -> str | None:
-        if value is not None and not is_safe_address(value):
-            raise ValueError("it must begin with https://, or be on this machine")
-        return value
+    enabled: bool = True
+    small_file_threshold_mb: int = Field(default=64, ge=1, le=1_048_576)
+    #: As the environment has it where nothing is said.
+    min_files_to_compact: int | None = Field(default=None, ge=2)
+    opportunistic_check_interval: int | None = Field(default=None, ge=1)
+    max_files_per_compaction: int = Field(default=100, ge=2)
+    #: Whether a recommendation becomes a job by itself.
+    submit_recommended: bool = False
 
 
-def is_safe_address(url: str) -> bool:
-    """Whether what is read there can be believed: over TLS, or without leaving this machine."""
-    parts = urlsplit(url)
-    if parts.username is not None or not parts.hostname:
-        return False
-    if parts.scheme == "https":
-        return True
-    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+class QuerySettings(Section):
+    """How much one QUERY may take."""
+
+    max_rows: int = Field(default=10_000, ge=1, le=1_000_000)
+    max_seconds: float = Field(default=10.0, gt=0, le=3600)
+    max_scan_mb: int = Field(default=256, ge=1)
+    memory_mb: int = Field(default=512, ge=16)
+    threads: int = Field(default=1, ge=1, le=64)
+
+    def limits(self) -> QueryLimits:
+        return QueryLimits(
+            max_rows=self.max_rows,
+            max_seconds=self.max_seconds,
+            max_scan_bytes=self.max_scan_mb * MB,
+            memory_bytes=self.memory_mb * MB,
+            threads=self.threads,
+        )
 
 
-class QuotaSettings(Section):
-    """How much a tenant may ask for."""
+class DatabaseSettings(Section):
+    """CREATE_TABLE, WRITE, QUERY and COMPACT."""
 
-    max_open_jobs: int | None = Field(default=None, ge=0)
-    max_bytes_per_day: Annotated[int | None, _as_policies_read(_optional_size)] = None
-    max_usd_per_day: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    environment: Literal["development", "staging", "production"] = "development"
+    #: Where tables of tenants are made; the default catalog where none is named.
+    catalog: str | None = None
+    write: TableWriteSettings = TableWriteSettings()
+    compaction: SmallFileSettings = SmallFileSettings()
+    query: QuerySettings = QuerySettings()
+    #: How long COMPACT waits for its jobs.
+    compact_wait_seconds: float = Field(default=300.0, ge=0, le=3600)
+    #: A server whose workers run COMPACT for functions that have no engine of their own.
+    service_url: str | None = Field(default=None, repr=False)
+    #: Without one, tables up to this size are compacted in the function itself.
+    local_compact_mb: int = Field(default=512, ge=1)
 
-    def quota(self) -> Quota:
-        return Quota(**self.model_dump())
-
-
-class AccessSettings(Section):
-    """Who may ask a server for what. Off, it is for this machine alone."""
-
-    enabled: bool = False
-    oidc: OidcSettings | None = None
-    #: What a second person must agree to.
-    approval: tuple[Sensitive, ...] = ()
-    #: By tenant; `*` is for those that have none of their own.
-    quotas: dict[str, QuotaSettings] = Field(default_factory=dict)
-    #: Of one caller, on one server.
-    requests_per_minute: int = Field(default=600, ge=1, le=1_000_000)
-    #: Whether the audit log is written; where nothing is said, if access is asked for.
-    audit: bool | None = None
-    #: Seals the audit log, so that nobody without it can change a row; it belongs into a variable.
-    audit_key: str | None = Field(default=None, min_length=16, repr=False)
-
-    @model_validator(mode="after")
-    def _knows_who_asks(self) -> Self:
-        if self.approval and not self.enabled:
-            raise ValueError("a second person can agree only where access is enabled")
-        return self
-
-    @property
-    def is_audited(self) -> bool:
-        return self.enabled if self.audit is None else self.audit
-
-    def quota(self, tenant: str) -> Quota:
-        found = self.quotas.get(tenant) or self.quotas.get(EVERYTHING)
-        return found.quota() if found else Quota()
+    def rules(self) -> DatabaseRules:
+        """These settings as rules."""
+        small = self.compaction
+        interval, min_files = ENVIRONMENTS[self.environment]
+        return DatabaseRules(
+            table_properties=self.write.properties(),
+            is_checking=small.enabled,
+            small_file_bytes=small.small_file_threshold_mb * MB,
+            min_files_to_compact=small.min_files_to_compact or min_files,
+            check_interval=small.opportunistic_check_interval or interval,
+            max_files_per_compaction=small.max_files_per_compaction,
+            submits_recommended=small.submit_recommended,
+            compact_wait_seconds=self.compact_wait_seconds,
+            local_compact_bytes=self.local_compact_mb * MB,
+            query=self.query.limits(),
+        )

@@ -1,8 +1,9 @@
-"""The part of the façade that a service needs: kept plans, tables set aside, figures, readiness."""
+"""The part of the façade that a service needs: plans and policies that are kept, readiness."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from neve.app import App
 from neve.looking import Looking, Table
@@ -12,12 +13,32 @@ from neve.model.figures import Figures
 from neve.model.job import Job, JobRequest, Trigger
 from neve.model.kept_plan import KeptPlan
 from neve.model.plan import CompactionPlan
+from neve.model.policies import PolicyRule
+from neve.model.stored_policy import StoredPolicy
+from neve.model.workers import AnnouncedWorker, EngineState
 from neve.service.figures import figures_of
 from neve.service.kept_plans import keep_plan, key_of, submit_kept
+from neve.service.stored_policies import check_room, filters_of, policy_text, rule_of
+
+#: Workers that a check names.
+MAX_SHOWN = 20
+
+if TYPE_CHECKING:
+    from neve.database.service import Database
 
 
 class Serving(Looking):
     """What servers ask besides; nothing in here runs a job."""
+
+    @property
+    def database(self) -> Database:
+        """The database operations: tables of tenants made, written, asked and compacted."""
+        return self._app.database()
+
+    @property
+    def database_service_url(self) -> str | None:
+        """The server whose workers run COMPACT for functions; None where they do it themselves."""
+        return self._app.settings.database.service_url
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""
@@ -61,6 +82,40 @@ class Serving(Looking):
         """The job that was asked for with this key."""
         return self._services.store.job_of_key(idempotency_key)
 
+    def stored_policies(self) -> list[StoredPolicy]:
+        """Policies that were set while Neve runs, by name."""
+        return self._services.store.policies.all()
+
+    def policies_and_documents(self) -> list[tuple[PolicyRule, StoredPolicy | None]]:
+        """All policies in their order; those that were set while Neve runs with what was said."""
+        book, kept = self._services.policies.book, self.stored_policies()
+        return [*((rule, None) for rule in book.rules), *((rule_of(item), item) for item in kept)]
+
+    def set_policy(
+        self,
+        name: str,
+        document: Mapping[str, Any],
+        *,
+        expected: int | None,
+        updated_by: str = "",
+    ) -> tuple[PolicyRule, StoredPolicy] | None:
+        """Set a policy for every process of this state, as a file would hold it.
+
+        `expected` is the revision of the one that it replaces, None where it is new; the answer is
+        None where another one stands there.
+        """
+        policies = self._services.store.policies
+        text = policy_text(name, document, self._app.settings.notifications.channels)
+        for where in filters_of(text):
+            self._check_filter(where)
+        check_room(policies.all(), name)
+        kept = policies.put(name, text, expected=expected, updated_by=updated_by)
+        return None if kept is None else (rule_of(kept), kept)
+
+    def remove_policy(self, name: str, *, expected: int) -> bool:
+        """Forget a policy of this revision; False where it is not there, or another one."""
+        return self._services.store.policies.remove(name, expected=expected)
+
     def set_aside(self, table: Table, reason: str) -> None:
         """Let workers leave a table alone; its jobs stay queued."""
         self._services.store.set_aside(self.table(table), reason)
@@ -69,13 +124,34 @@ class Serving(Looking):
         """What was done and what waits, counted by the state, not by this process."""
         return figures_of(self._services.store, max_tables)
 
-    def readiness(self) -> list[Check]:
-        """Whether the state, the catalogs and the engine could be used now. Starts nothing."""
+    def workers(self) -> list[AnnouncedWorker]:
+        """Workers that are there, of this process or any other."""
+        return self._services.store.workers.all()
+
+    def readiness(self, *, with_engine: bool = True) -> list[Check]:
+        """Whether the state and the catalogs could be used now, and a job would be run.
+
+        Nothing is started by asking: workers say themselves how their engine is.
+        """
         return [
             _check("store", lambda: _store(self._app)),
             *(_check(f"catalog {name}", self._catalog(name)) for name in self._app.catalogs.names),
-            Check("spark", *_engine(self._app)),
+            *([self._engine()] if with_engine else []),
         ]
+
+    def _engine(self) -> Check:
+        name = self._app.settings.engine
+        try:
+            there = [worker for worker in self.workers() if worker.engine.engine == name]
+        except NeveError as error:
+            return Check(name, False, error.message, error.next_step)
+        if not there:
+            return Check(name, False, "No worker is there.", "Start one: neve serve --role worker")
+        is_ready = any(worker.engine.state is EngineState.READY for worker in there)
+        detail = ", ".join(_worker(worker) for worker in there[:MAX_SHOWN])
+        more = f", and {len(there) - MAX_SHOWN} more" if len(there) > MAX_SHOWN else ""
+        fix = None if is_ready else "Wait for it, or look at the worker's log."
+        return Check(name, is_ready, detail + more, fix)
 
     def _catalog(self, name: str) -> Callable[[], str]:
         return lambda: f"{len(self._app.catalogs.namespaces(name))} namespaces"
@@ -92,5 +168,6 @@ def _store(app: App) -> str:
     return f"{len(app.store.set_aside_tables())} tables are set aside"
 
 
-def _engine(app: App) -> tuple[bool, str]:
-    return (True, "started") if app.engine.if_made else (True, "starts with the first job")
+def _worker(worker: AnnouncedWorker) -> str:
+    said = f" ({worker.engine.detail})" if worker.engine.detail else ""
+    return f"{worker.machine}, process {worker.pid}: {worker.engine.state}{said}"

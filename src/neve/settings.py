@@ -27,19 +27,20 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from neve.access_settings import AccessSettings
 from neve.config.service_file import TRANSLATED, TRANSLATED_IN, translated
 from neve.config.variables import expand_variables
 from neve.model.errors import ConfigError, NeveError
 from neve.model.policies import PolicyBook, PolicyRule, Setting
-from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded
+from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded, without_comments
 from neve.policy.documents import read_policies
 from neve.policy.resolve import chosen_setting, general_settings
 from neve.policy.values import suggest
 from neve.secrets import remember_secrets, secrets_of, secrets_of_addresses
 from neve.sections import (
-    AccessSettings,
     CompactionSettings,
     CostSettings,
+    DatabaseSettings,
     MaintainSettings,
     NotificationSettings,
     OrphanSettings,
@@ -54,6 +55,7 @@ __all__ = [
     "AccessSettings",
     "CompactionSettings",
     "CostSettings",
+    "DatabaseSettings",
     "MaintainSettings",
     "NotificationSettings",
     "OrphanSettings",
@@ -98,6 +100,7 @@ class Settings(BaseSettings):
     access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     notifications: NotificationSettings = NotificationSettings()
+    database: DatabaseSettings = DatabaseSettings()
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False
@@ -108,6 +111,7 @@ class Settings(BaseSettings):
             "password": self.trino.password or "",
             "url": self.state.url,
             "secret": self.access.audit_key or "",
+            "service_url": self.database.service_url or "",
         }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
@@ -194,7 +198,9 @@ def load_settings(
     path = find_config(explicit, environ, Path.cwd())
     values = _read_yaml(path, environ) if path else {}
     folder = path.resolve().parent if path else Path.cwd()
-    values.setdefault("catalogs", {DEFAULT_CATALOG: dict(EMBEDDED_CATALOG)} if not path else {})
+    # A file about the database operations alone leaves the catalog to the defaults.
+    is_silent = not path or set(values) == {"database"}
+    values.setdefault("catalogs", {DEFAULT_CATALOG: dict(EMBEDDED_CATALOG)} if is_silent else {})
     try:
         settings = Settings(**values)
     except ValidationError as error:
@@ -221,7 +227,8 @@ def load_settings(
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     try:
-        values = parse_yaml(read_bounded(path))
+        text = read_bounded(path)
+        values = parse_yaml(without_comments(text) if path.suffix == ".json" else text)
     except BadDocument as error:
         raise ConfigError(
             f"The configuration file {path} {error}.",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from neve.looking import Looking, Table
+from neve.looking import Looking, Overrides, Table
+from neve.model.errors import InputError, TableNotFound
 from neve.model.found import Found
 from neve.model.job import ENGINE, TRINO, Job, JobRequest
+from neve.model.maintenance import MaintainRequest
+from neve.model.operation import Operation
+from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
+from neve.service.maintain import not_now
 from neve.service.scheduler import ScheduledTable, Scheduler, Tick, scheduled, submit_turn
 from neve.service.services import Services
 from neve.service.watch import TableWatch, read_by_name, read_policy
@@ -16,6 +22,24 @@ from neve.service.worker import Worker, WorkerSettings
 
 #: What jobs that Trino runs are told.
 FOR_TRINO = {ENGINE: TRINO}
+
+
+AT_ANY_TIME = MaintainRequest(any_time=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TableTurn:
+    """The operations of a table whose turn it is."""
+
+    entry: ScheduledTable
+    #: None where another engine goes by its own.
+    policy: EffectivePolicy | None = None
+    #: Why it is not taken now.
+    skipped: str | None = None
+
+    @property
+    def operations(self) -> list[Operation]:
+        return [Operation(name) for name in self.entry.operations]
 
 
 class TurnKeeper:
@@ -41,18 +65,64 @@ class Working(Looking):
         self, settings: WorkerSettings | None = None, say: Callable[[str], None] | None = None
     ) -> Worker:
         """A worker for the jobs of the queue; it runs until it is drained."""
-        return Worker(self._services, settings, services_for=self._worker_services, say=say)
+        return Worker(
+            self._services,
+            settings,
+            services_for=self._worker_services,
+            say=say,
+            engine=self._app.engine_report,
+        )
 
     def scheduler(self) -> TurnKeeper:
         """A scheduler for the turns of all tables; it submits jobs and runs none."""
         if self._is_for_trino:
             services = self._app.by_trino(self._services)
             watch = TableWatch(
-                lambda: Found(services.procedures.find(())), read_by_name(services, FOR_TRINO)
+                lambda: Found(services.procedures.find(())),
+                read_by_name(services, FOR_TRINO),
+                version=self._version,
             )
         else:
-            watch = TableWatch(self.find, read_policy(self._services))
+            watch = TableWatch(self.find, read_policy(self._services), version=self._version)
         return TurnKeeper(Scheduler(self._services.store, watch.entries), watch)
+
+    def turn(
+        self,
+        table: Table,
+        overrides: Overrides = None,
+        request: MaintainRequest = AT_ANY_TIME,
+    ) -> TableTurn:
+        """What a table's turn is now, and why it is not taken, where it is not."""
+        services, ref = self._services, self.table(table)
+        if self._is_for_trino:
+            if overrides or request.only_due or request.apply:
+                raise InputError(
+                    "Trino runs its own procedures, as the configuration says.",
+                    next_step="Leave overrides, apply and only_due out.",
+                )
+            return TableTurn(self._scheduled(self.known_table(ref)))
+        policy = services.effective(ref, overrides, apply=request.apply)
+        return TableTurn(scheduled(policy), policy, not_now(services, policy, request))
+
+    def count_turn(self, table: Table) -> None:
+        """Remember that a table's turn has come now, for whoever goes by its schedule."""
+        self._services.store.record_run([self.table(table)])
+
+    def known_table(self, table: Table) -> TableRef:
+        """The table, where there is one; raises TableNotFound otherwise."""
+        if not self._is_for_trino:
+            return self.outline(table).table
+        ref = self.table(table)
+        try:
+            (found,) = self._app.by_trino(self._services).procedures.find([str(ref)])
+        except (InputError, ValueError) as error:
+            raise TableNotFound(f"There is no table {ref}.") from error
+        return found
+
+    @property
+    def job_arguments(self) -> Mapping[str, object]:
+        """What every job is told by the configuration, such as its engine."""
+        return FOR_TRINO if self._is_for_trino else {}
 
     def trigger(self, table: Table) -> list[Job]:
         """Submit every operation of the table's policy now, as its schedule would."""
@@ -62,6 +132,9 @@ class Working(Looking):
         """Let the engine start before a job needs it; what goes wrong is told to the first job."""
         if not self._is_for_trino:
             self._app.start_soon()
+
+    def _version(self) -> object:
+        return self._services.policies.version
 
     @property
     def _is_for_trino(self) -> bool:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import SparkSession
 
 #: Refs that Neve makes itself, and takes away again.
 OWN_REFS = "neve-"
+UNDO_REFS = "neve-undo-"
 #: What Neve writes into the summaries of its snapshots.
 OWN_KEYS = "neve."
 
@@ -31,6 +34,8 @@ class State:
     refs: dict[str, int]
     schema: str
     spec: str
+    sort_order: str
+    properties: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Oracle:
             refs={ref: found.snapshot_id for ref, found in table.metadata.refs.items()},
             schema=repr(table.schema()),
             spec=repr(table.spec()),
+            sort_order=repr(table.sort_order()),
+            properties=dict(table.properties),
         )
 
     def check(self, name: str, before: State, told: str) -> None:
@@ -68,6 +75,8 @@ class Oracle:
         if before.lineage is not None:
             assert after.lineage == before.lineage, f"{told}: row ids"
         assert (after.schema, after.spec) == (before.schema, before.spec), f"{told}: schema"
+        assert after.sort_order == before.sort_order, f"{told}: sort order"
+        assert after.properties == before.properties, f"{told}: properties"
         assert after.table_uuid == before.table_uuid, f"{told}: another table"
         for ref, snapshot_id in before.refs.items():
             if ref != "main" and not ref.startswith(OWN_REFS):
@@ -76,6 +85,19 @@ class Oracle:
         assert strangers == {ref for ref in before.refs if not ref.startswith(OWN_REFS)}, told
         fallen = before.acknowledged not in _ancestry(self._load(name))
         assert not fallen, f"{told}: snapshot {before.acknowledged} fell off main"
+
+    def check_undo_tags(self, name: str, operations: Mapping[str, str], told: str) -> None:
+        """Undoing a job that has an end goes exactly to what its first commit was made on."""
+        table = self._load(name)
+        snapshots = [table.snapshot_by_id(snapshot_id) for snapshot_id in _ancestry(table)]
+        for ref, found in table.metadata.refs.items():
+            job_id = ref.removeprefix(UNDO_REFS)
+            # What a rollback leaves behind is tagged, and it commits nothing.
+            if job_id == ref or operations.get(job_id) == "rollback":
+                continue
+            own = [s for s in snapshots if s is not None and _job_of(s) == job_id]
+            assert own, f"{told}: {ref} of a job that committed nothing"
+            assert found.snapshot_id == own[-1].parent_snapshot_id, f"{told}: {ref}"
 
     def _lineage(self, name: str) -> Counter[str] | None:
         columns = "*, _row_id, _last_updated_sequence_number"
@@ -118,6 +140,11 @@ def _ancestry(table: Table) -> list[int]:
         found.append(following)
         following = parents.get(following)
     return found
+
+
+def _job_of(snapshot: Snapshot) -> str | None:
+    summary = snapshot.summary
+    return summary.additional_properties.get("neve.job-id") if summary is not None else None
 
 
 def _newest_of_others(table: Table) -> int:

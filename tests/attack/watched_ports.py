@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
+from neve.service.shared_ports import StoredPolicies, Workers
 from neve.service.store_ports import (
     ApiKeys,
     Approvals,
@@ -26,6 +27,7 @@ from neve.service.store_ports import (
     Schedules,
     SetAsideTables,
     UncommittedFiles,
+    Writes,
 )
 
 Port = TypeVar("Port")
@@ -98,12 +100,14 @@ class WatchedEngine(Watched[Engine]):
     stage = told(Engine.stage)
     commit_staged = told(Engine.commit_staged)
     rewrite = told(Engine.rewrite)
+    misread = told(Engine.misread)
     execute = told(Engine.execute)
     run_tasks = told(Engine.run_tasks)
     replace_files = told(Engine.replace_files)
     move_deletes = told(Engine.move_deletes)
     change_files = told(Engine.change_files)
     live_rows = told(Engine.live_rows)
+    fingerprint = told(Engine.fingerprint)
     live_positions = told(Engine.live_positions)
     delete_files = told(Engine.delete_files)
     unreachable = told(Engine.unreachable)
@@ -197,6 +201,18 @@ class WatchedStore(Watched[JobStore]):
     @property
     def approvals(self) -> Approvals:
         return self.target.approvals
+
+    @property
+    def policies(self) -> StoredPolicies:
+        return self.target.policies
+
+    @property
+    def workers(self) -> Workers:
+        return self.target.workers
+
+    @property
+    def writes(self) -> Writes:
+        return self.target.writes
 
     @property
     def totals(self) -> StoreTotals:

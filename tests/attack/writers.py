@@ -73,6 +73,36 @@ def _roll_back(session: SparkSession, name: str) -> str:
     return name
 
 
+def _add_again(session: SparkSession, name: str) -> str:
+    """Takes a file out and adds it again: the path is the same, and its rows have other ids.
+
+    One without deletes: pyiceberg applies those of a partition to younger files as well.
+    """
+    table = _table(session, name)
+    tasks = list(table.newScan().planFiles())
+    file = next((task.file().copy() for task in tasks if task.deletes().isEmpty()), None)
+    if file is None:
+        raise Refused("There is no file without deletes.")
+    table.newDelete().deleteFile(file).commit()
+    table.newAppend().appendFile(file).commit()
+    return name
+
+
+def _upgrade(session: SparkSession, name: str) -> str:
+    """From then on rows have ids, and the next commit gives them out."""
+    session.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+    return _append(session, name)
+
+
+def _expire(session: SparkSession, name: str) -> str:
+    """By metadata alone: files that nobody needs any more are left to others."""
+    table = _table(session, name)
+    now = _jvm(session).java.lang.System.currentTimeMillis()
+    expiry = table.expireSnapshots().expireOlderThan(now).cleanExpiredFiles(False)
+    expiry.commit()
+    return name
+
+
 def _jvm(session: SparkSession) -> Any:
     return session._jvm
 
@@ -89,6 +119,22 @@ ACTIONS: dict[str, Action] = {
     "delete": _sql("DELETE FROM {name} WHERE id % 7 = 3"),
     "update": _sql("UPDATE {name} SET id = id + 10000 WHERE id % 11 = 5"),
     "overwrite": _sql("INSERT OVERWRITE {name} PARTITION (kind = 'k1') SELECT 77 AS id, 7.0D"),
+    "delete whole files": _sql(
+        "ALTER TABLE {name} SET TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')",
+        "DELETE FROM {name} WHERE id % 13 = 6",
+    ),
+    "merge": _sql(
+        "MERGE INTO {name} t USING (SELECT explode(sequence(0, 80, 8)) AS id) s ON t.id = s.id "
+        "WHEN MATCHED AND t.id % 16 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET t.id = t.id + 9000"
+    ),
+    "truncate": _sql("TRUNCATE TABLE {name}"),
+    "add again": _add_again,
+    "upgrade": _upgrade,
+    "expire": _expire,
+    "sort order": _sql("ALTER TABLE {name} WRITE ORDERED BY id"),
+    "property": _sql("ALTER TABLE {name} SET TBLPROPERTIES ('comment' = 'theirs')"),
+    "drop column": _sql("ALTER TABLE {name} DROP COLUMN amount"),
+    "drop field": _sql("ALTER TABLE {name} DROP PARTITION FIELD kind"),
     "add column": _sql("ALTER TABLE {name} ADD COLUMN extra STRING"),
     "rename column": _sql("ALTER TABLE {name} RENAME COLUMN amount TO total"),
     "evolve spec": _sql("ALTER TABLE {name} ADD PARTITION FIELD bucket(2, id)"),

@@ -25,9 +25,9 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policies import RewriteDataFilesArguments
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.engine import BorrowedEngine
 from neve.spark.session import build_session
@@ -114,6 +114,7 @@ class Lake:
     namespace: str
     #: Which engine is asked for, where tests are about one.
     engine: RewriteMode = RewriteMode.AUTO
+    verify: Verify | None = None
 
     def ref(self, name: str = "events") -> TableRef:
         return TableRef(CATALOG, (self.namespace,), name)
@@ -209,9 +210,9 @@ class Lake:
         policy: CompactionPolicy | None = None,
     ) -> CompactionPlan:
         maintenance = self.app.maintenance
-        request = PlanRequest(strategy, by, engine=self.engine)
+        arguments = RewriteDataFilesArguments(strategy, by, where, self.engine, self.verify)
         chosen = policy or maintenance.effective(table).compaction
-        return maintenance.plan(table, request, where=where, policy=chosen)
+        return maintenance.plan(table, arguments, policy=chosen)
 
     def compact(self, table: TableRef, strategy: Strategy = Strategy.AUTO, **how: Any) -> Outcome:
         return self.app.maintenance.apply(self.plan(table, strategy, **how))

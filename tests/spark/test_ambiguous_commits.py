@@ -19,11 +19,12 @@ from tests.spark.scripted_catalog import Act, ScriptedCatalog, scripted_catalog
 from neve.app import App, build_app
 from neve.model.errors import TableUnreadable
 from neve.model.facts import JOB_ID_PROPERTY
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Outcome, Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.operations.rewrite_manifests import ManifestThresholds
-from neve.planning.planner import PlanRequest
 from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
@@ -158,7 +159,7 @@ def house(make_house: Callable[[str], House]) -> House:
 
 def compact(house: House, policy: CompactionPolicy) -> Outcome:
     maintenance = house.app.maintenance
-    plan = maintenance.plan(house.table, PlanRequest(), where=None, policy=policy)
+    plan = maintenance.plan(house.table, RewriteDataFilesArguments(), policy=policy)
     return apply_plan(maintenance, plan, log=False)
 
 
@@ -188,6 +189,7 @@ ANSWERS: dict[str, tuple[int | None, str | None, int | None]] = {
 }
 
 
+@pytest.mark.conformance("a commit whose end is unknown", "an unknown commit, landed or not")
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_applied_commit_and_what_follows_it_stay(house, work, answer):
@@ -202,6 +204,7 @@ def test_an_applied_commit_and_what_follows_it_stay(house, work, answer):
     assert len(house.catalog.commits) == 1
 
 
+@pytest.mark.conformance("a commit that fails", "an unknown commit, landed or not")
 @pytest.mark.parametrize("answer", ["503", "401", "403", "404", "409", "a broken connection"])
 def test_a_commit_that_was_not_applied_leaves_the_table_and_all_files_alone(house, answer):
     status, retry_after, code = ANSWERS[answer]
@@ -254,14 +257,29 @@ def test_only_around_the_gate_an_append_pushes_another_writer_s_off_main(make_ho
     assert house.rows() == sorted([*range(ROWS + 1), *[-1, -2] * (1 - lost)])
 
 
-@pytest.mark.parametrize("answer", ["503 with Retry-After", "403"])
-def test_around_the_gate_files_of_a_commit_are_deleted(make_house, answer):
+@pytest.mark.promise(5)
+@pytest.mark.parametrize("work", ["copy", "rewrite_data_files"])
+@pytest.mark.parametrize("answer", ["503 with Retry-After", "400", "403", "404", "409"])
+def test_a_rewrite_deletes_no_file_of_its_commit_around_the_gate_either(make_house, work, answer):
     house = make_house(BARE)
     status, retry_after, _ = ANSWERS[answer]
     house.catalog.script.append(Act(status, retry_after=retry_after, meanwhile=house.other_writer))
 
+    outcome = WORK[work](house)
+
+    house.assert_sound(others=1)
+    (ours,) = house.snapshot_ids() - house.foreign()
+    assert ours in house.on_main()
+    kept = house.metadata().refs[UNDO_TAG_PREFIX + outcome.job_id]
+    assert kept.snapshot_id == house.metadata().snapshot_by_id(ours).parent_snapshot_id
+
+
+def test_around_the_gate_files_of_a_commit_by_an_action_are_deleted(make_house):
+    house = make_house(BARE)
+    house.catalog.script.append(Act(403, meanwhile=house.other_writer))
+
     with pytest.raises(TableUnreadable):
-        WORK["rewrite_data_files"](house)
+        WORK["rewrite_manifests"](house)
 
     (ours,) = house.snapshot_ids() - house.foreign()
     assert not Path(_local(house.metadata().snapshot_by_id(ours).manifest_list)).exists()

@@ -96,6 +96,7 @@ def test_pages_are_joined_and_dictionaries_encoded(folder: Path) -> None:
     assert kinds["kind"] is Kind.ENCODED
 
 
+@pytest.mark.conformance("readers besides Spark")
 @pytest.mark.parametrize("vectorised", ["true", "false"])
 def test_spark_reads_the_same_rows(spark, folder: Path, vectorised: str) -> None:
     session = spark.newSession()

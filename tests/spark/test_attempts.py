@@ -25,6 +25,7 @@ def work(services):
 COPIES = {"rewrite_data_files.min_row_group_size": "1B"}
 
 
+@pytest.mark.conformance("retried and speculative tasks")
 @pytest.mark.parametrize("has_committed", [True, False])
 @pytest.mark.parametrize("overrides", [COPIES, {"rewrite_data_files.engine": "spark"}])
 def test_rows_survive_a_second_attempt(lake, monkeypatch, overrides, has_committed):

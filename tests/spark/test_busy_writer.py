@@ -9,8 +9,8 @@ import pytest
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
-from neve.planning.planner import PlanRequest
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
 from neve.spark.operations import rewrite_data_files
@@ -71,8 +71,8 @@ def busy(lake, monkeypatch):
 
         lake.app.engine.use(engine)
         monkeypatch.setattr(CatalogMetadataWriter, "commit", write_then_tag)
-        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
-        outcome = lake.app.maintenance.compact(table, asked, where=None, policy=CompactionPolicy())
+        asked = RewriteDataFilesArguments(**{"engine": RewriteMode.SPARK, **request})
+        outcome = lake.app.maintenance.compact(table, asked, policy=CompactionPolicy())
         return table, outcome, seen[0]
 
     return run
@@ -132,6 +132,7 @@ def test_a_writer_costs_its_groups_and_no_row(lake, busy, phase, write):
     assert files_by_partition(lake, table)["k1"] == (2 if write is append else 1)
 
 
+@pytest.mark.conformance("several groups in several commits", engines=("spark",))
 @pytest.mark.parametrize("phase", CONFLICTING)
 def test_the_innocent_are_committed_and_the_guilty_planned_again(lake, busy, phase):
     table, outcome, rows = busy(phase, delete)
@@ -145,6 +146,9 @@ def test_the_innocent_are_committed_and_the_guilty_planned_again(lake, busy, pha
     assert lake.rows(table) == rows
 
 
+@pytest.mark.conformance(
+    "a vector goes with its file", "row ids stay, partitioned", engines=("spark",)
+)
 @pytest.mark.parametrize("phase", CONFLICTING)
 @pytest.mark.parametrize("write", [append, delete, update])
 def test_rows_keep_their_ids_beside_a_writer(lake, busy, phase, write):
@@ -206,6 +210,7 @@ def test_ordering_rows_loses_no_more_than_the_guilty_group(lake, busy, strategy,
     assert files_by_partition(lake, table) == {"k0": 1, "k1": 1}
 
 
+@pytest.mark.conformance("files of mixed sizes", engines=("spark",))
 def test_only_files_that_were_planned_are_taken(lake):
     """Iceberg's action would take every small file of a partition."""
     table = lake.create()
@@ -217,7 +222,7 @@ def test_only_files_that_were_planned_are_taken(lake):
     )
     before, rows = lake.facts(table), lake.rows(table)
     plan = lake.app.maintenance.plan(
-        table, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=policy
+        table, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=policy
     )
     planned = {file.path for group in plan.groups for file in group.files}
 

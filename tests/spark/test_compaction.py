@@ -33,6 +33,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.conformance("a partitioned table")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_partition_is_compacted_by_itself(lake, shape):
     by, of, value = SHAPES[shape]
@@ -51,6 +52,7 @@ def test_each_partition_is_compacted_by_itself(lake, shape):
     assert lake.plan(table).is_empty
 
 
+@pytest.mark.conformance("an unpartitioned table")
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_unpartitioned_table_of_every_version_becomes_one_file(lake, version):
     table = lake.create(version=version)
@@ -65,6 +67,7 @@ def test_an_unpartitioned_table_of_every_version_becomes_one_file(lake, version)
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("row ids stay, unpartitioned")
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT, Strategy.ZORDER])
 def test_version_3_keeps_the_lineage_of_rows(lake, strategy):
     table = lake.create(version=3, by="kind")
@@ -114,6 +117,7 @@ def test_nested_columns_survive(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("decimals, bytes, moments before 1970 and in 9999")
 def test_decimals_moments_and_bytes_survive(lake):
     table = lake.create(
         "a DECIMAL(9, 2), b DECIMAL(18, 0), c DECIMAL(38, 38), d DATE, e TIMESTAMP, "
@@ -139,6 +143,7 @@ def test_decimals_moments_and_bytes_survive(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("a table without a snapshot")
 def test_a_table_that_was_never_written_is_left_alone(lake):
     table = lake.create()
 
@@ -149,6 +154,7 @@ def test_a_table_that_was_never_written_is_left_alone(lake):
     assert lake.facts(table).snapshots == ()
 
 
+@pytest.mark.conformance("large files are left alone")
 def test_large_files_are_neither_split_nor_touched(lake):
     table = lake.create()
     lake.fill(table, "id", "repeat(uuid(), 20) AS kind", files=1, rows=500)

@@ -82,6 +82,7 @@ SPEC_CHANGES = {
 }
 
 
+@pytest.mark.conformance("files of an old spec move to the current one")
 @pytest.mark.parametrize(
     ("change", "version"),
     [*((change, 2) for change in SPEC_CHANGES), ("refine", 1), ("replace", 3)],
@@ -105,6 +106,7 @@ def test_files_of_an_old_spec_move_to_the_current_one(lake, change, version):
     assert lake.plan(table).is_empty
 
 
+@pytest.mark.conformance("files of an old spec move to the current one")
 def test_files_of_two_specs_converge(lake):
     table = lake.create()
     lake.fill(table)

@@ -33,6 +33,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.conformance("odd characters in names and filters")
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_tables_of_any_name_are_compacted(lake, name):
     table = lake.create(name=name)
@@ -64,6 +65,7 @@ def test_partition_columns_of_any_name(lake, column):
 
 
 #: Iceberg's z-order cannot take names with dots or backticks.
+@pytest.mark.conformance("z-order")
 @pytest.mark.parametrize(
     ("strategy", "column"),
     [(Strategy.SORT, name) for name in COLUMN_NAMES] + [(Strategy.ZORDER, "größe")],
@@ -80,6 +82,7 @@ def test_sort_columns_of_any_name(lake, column, strategy):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("transforms, null partitions, odd characters")
 def test_partition_values_of_any_text(lake, spark):
     table = lake.create(by="kind")
     for start in (0, 100):
@@ -96,6 +99,7 @@ def test_partition_values_of_any_text(lake, spark):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("odd characters in names and filters")
 def test_filters_hold_any_text(lake, spark):
     table = lake.create(by="kind")
     for start in (0, 100):

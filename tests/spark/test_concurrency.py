@@ -140,6 +140,7 @@ def test_after_a_conflict_the_next_run_succeeds(lake, let_in, monkeypatch):
     assert lake.rows(table) == rows_of(*range(3, 30))
 
 
+@pytest.mark.conformance("an equality delete during a rewrite, and an append")
 def test_an_equality_delete_and_an_append_before_the_commit(lake, let_in):
     """With Iceberg's default options the deleted row would come back (apache/iceberg#10312)."""
     table = lake.create()

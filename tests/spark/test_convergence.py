@@ -35,6 +35,7 @@ def ill_table(lake, version):
     return table
 
 
+@pytest.mark.conformance("a plan is made once and is empty afterwards")
 @pytest.mark.parametrize(
     ("strategy", "by", "reason", "version"), [*((*run, 2) for run in RUNS), (*RUNS[2], 3)]
 )
@@ -101,6 +102,7 @@ def test_a_fresh_file_is_sorted_in_the_next_run(lake):
     assert lake.plan(table, Strategy.SORT, by=("id",)).is_empty
 
 
+@pytest.mark.conformance("sort by columns")
 def test_sorted_rows_lie_in_order(lake):
     table = lake.create()
     lake.fill(table, "29 - id AS id", "concat('k', k) kind")
@@ -111,6 +113,7 @@ def test_sorted_rows_lie_in_order(lake):
     assert rows == sorted(rows, key=lambda row: (row["kind"], row["id"]))
 
 
+@pytest.mark.conformance("sort by the table's order")
 def test_a_sort_order_of_the_table_needs_no_columns(lake):
     table = lake.create()
     lake.fill(table)

@@ -36,6 +36,7 @@ def path_of(location):
     return location.removeprefix("file://").removeprefix("file:")
 
 
+@pytest.mark.conformance("row groups are merged as they are", engines=("copy",))
 def test_every_type_is_copied_with_its_rows_and_statistics(lake):
     columns = lake.session.range(1).selectExpr(*(f"{e} AS {n}" for n, e in ALL_TYPES.items()))
     table = lake.create(", ".join(f"{f.name} {f.dataType.simpleString()}" for f in columns.schema))
@@ -60,6 +61,7 @@ def test_every_type_is_copied_with_its_rows_and_statistics(lake):
     assert ours == theirs
 
 
+@pytest.mark.conformance("a partitioned table", engines=("copy",))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_partition_is_copied_by_itself(lake, shape):
     by, of, value = SHAPES[shape]
@@ -74,6 +76,7 @@ def test_each_partition_is_copied_by_itself(lake, shape):
     assert lake.plan(table, policy=COPY).is_empty
 
 
+@pytest.mark.conformance("sort order id and split offsets", engines=("copy",))
 def test_the_new_file_is_ordinary_parquet_with_true_split_offsets(lake):
     table = lake.create()
     lake.fill(table)
@@ -152,6 +155,11 @@ def test_format_versions(lake, version, engine):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance(
+    "object storage paths and a data path",
+    "paths by hash and a data path elsewhere",
+    engines=("copy",),
+)
 def test_object_storage_paths_and_a_data_path_elsewhere(lake, tmp_path):
     table = lake.create(
         by="kind",
@@ -247,6 +255,7 @@ def test_a_small_row_group_is_rewritten_by_the_plan(lake):
     assert "too small to keep" in group.engine_reason
 
 
+@pytest.mark.conformance("sort order id and split offsets", engines=("copy",))
 def test_a_sorted_table_is_copied_with_the_order_of_its_row_groups(lake):
     table = lake.create()
     lake.sql(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY id DESC")

@@ -26,6 +26,7 @@ def proved(outcome):
     return proof.rows_in, proof.rows_deleted, proof.rows_out, proof.deletes_counted_by
 
 
+@pytest.mark.conformance("position deletes", "deletion vectors")
 @pytest.mark.parametrize(
     ("version", "kind", "counted_by"), [(2, "position", "scan"), (3, "deletion_vector", "metadata")]
 )
@@ -47,6 +48,7 @@ def test_deletes_by_position_are_applied(lake, by, version, kind, counted_by):
     assert lake.plan(table, Strategy.DELETE_FILES).reasons[0].code is NothingToDo.NO_DELETES
 
 
+@pytest.mark.conformance("deletes below and above a threshold")
 def test_only_files_with_deletes_are_rewritten(lake):
     table = lake.create(version=3, properties=MERGE_ON_READ)
     lake.fill(table)
@@ -75,6 +77,7 @@ def test_one_delete_file_for_a_whole_partition(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("equality deletes")
 def test_equality_deletes_are_applied(lake):
     table = lake.create(by="kind")
     lake.fill(table)
@@ -126,6 +129,7 @@ def test_equality_deletes_that_others_need_stay(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("a global equality delete under an evolved spec")
 def test_a_global_equality_delete_reaches_files_of_other_specs(lake):
     table = lake.create(by="kind")
     lake.fill(table)
@@ -170,6 +174,7 @@ def test_position_deletes_and_vectors_after_an_upgrade(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("every row is deleted")
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_file_whose_every_row_is_deleted_goes_away(lake, version):
     table = lake.create(by="kind", version=version, properties=MERGE_ON_READ)
@@ -185,6 +190,7 @@ def test_a_file_whose_every_row_is_deleted_goes_away(lake, version):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("deletes below and above a threshold")
 def test_deletes_below_the_threshold_are_left_alone(lake):
     table = lake.create(version=3, properties=MERGE_ON_READ)
     lake.fill(table)

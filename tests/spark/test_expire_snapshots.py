@@ -72,6 +72,7 @@ def undo_tag(lake, table):
     return next(ref.name for ref in lake.facts(table).refs if ref.name.startswith("neve-undo-"))
 
 
+@pytest.mark.conformance("files of expired snapshots are freed")
 def test_an_expiry_frees_exactly_the_files_that_the_dry_run_lists(lake, later):
     table = ill_table(lake)
     tag = "VERSION AS OF 'audit'"
@@ -128,6 +129,7 @@ def state_at(lake, table, moment):
     return util.nullableSnapshotIdAsOfTime(lake.java(table), milliseconds)
 
 
+@pytest.mark.conformance("statistics go with their snapshot", "vectors go with their snapshot")
 def test_statistics_and_deletion_vectors_go_with_their_snapshots(lake, later):
     table = ill_table(lake, version=3)
     lake.sql(f"ALTER TABLE {spark_name(table)} DROP TAG audit")
@@ -193,9 +195,10 @@ class InBetween:
     def commit(self, change):
         act, self._act = self._act, lambda: None
         act()
-        self._metadata.commit(change)
+        return self._metadata.commit(change)
 
 
+@pytest.mark.conformance("a referenced snapshot stays")
 def test_a_tag_made_meanwhile_stops_the_commit(lake, later):
     table = lake.create()
     for start in range(2):

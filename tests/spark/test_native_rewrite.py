@@ -12,8 +12,8 @@ import pytest
 
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 
 pytestmark = pytest.mark.promise(1, 2)
 
@@ -61,9 +61,9 @@ def cured(lake, table, *, by="rewrite"):
 def by_iceberg(lake, table):
     """The same by Iceberg's own reader and writer."""
     maintenance = lake.app.maintenance
-    request = PlanRequest(engine=RewriteMode.SPARK)
+    request = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
     policy = maintenance.effective(table).compaction
-    outcome = maintenance.apply(maintenance.plan(table, request, where=None, policy=policy))
+    outcome = maintenance.apply(maintenance.plan(table, request, policy=policy))
     assert outcome.status is Status.SUCCEEDED, outcome.reason
 
 
@@ -116,6 +116,7 @@ def duckdb_rows(lake, table):
     return len(duckdb.sql("FROM read_parquet($1)", params=[paths]).fetchall())
 
 
+@pytest.mark.conformance("an unpartitioned table", engines=("rewrite",))
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_tiny_files_become_one_as_iceberg_would_have_written_it(lake, version):
     ours, theirs = both(lake, lambda t: lake.fill(t, *VALUES, files=4, rows=100), version)
@@ -142,6 +143,9 @@ CHANGES = {
 }
 
 
+@pytest.mark.conformance(
+    "renamed, reordered, dropped and added again, widened, defaults", engines=("rewrite",)
+)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("change", CHANGES)
 def test_old_files_get_the_current_schema(lake, change, version):
@@ -155,6 +159,9 @@ def test_old_files_get_the_current_schema(lake, change, version):
     check_twins(lake, ours, theirs, version)
 
 
+@pytest.mark.conformance(
+    "renamed, reordered, dropped and added again, widened, defaults", engines=("rewrite",)
+)
 def test_initial_defaults_are_written_out(lake):
     table = lake.create(version=3)
     lake.fill(table)
@@ -170,6 +177,12 @@ def test_initial_defaults_are_written_out(lake):
     assert lake.lineage(table) == before
 
 
+@pytest.mark.conformance(
+    "position deletes",
+    "deletion vectors",
+    "removing a data file removes its vector",
+    engines=("rewrite",),
+)
 @pytest.mark.parametrize("version", [2, 3])
 def test_rows_deleted_by_position_stay_deleted(lake, version):
     def make(table):
@@ -188,6 +201,7 @@ def test_rows_deleted_by_position_stay_deleted(lake, version):
         assert not lake.facts(ours).delete_files
 
 
+@pytest.mark.conformance("row ids stay, unpartitioned", engines=("rewrite",))
 @pytest.mark.parametrize("version", [2, 3])
 def test_updated_rows_keep_their_ids(lake, version):
     def make(table):
@@ -206,6 +220,7 @@ def test_updated_rows_keep_their_ids(lake, version):
     assert look(ours) == before
 
 
+@pytest.mark.conformance("equality deletes", engines=("rewrite",))
 @pytest.mark.parametrize("version", [2, 3])
 def test_rows_deleted_by_equal_values_stay_deleted_and_newer_ones_stay(lake, version):
     def make(table):
@@ -221,6 +236,7 @@ def test_rows_deleted_by_equal_values_stay_deleted_and_newer_ones_stay(lake, ver
     assert sum(lake.rows(ours, "id").values()) == 90 + 50 - 4 - 2
 
 
+@pytest.mark.conformance("a partitioned table", engines=("rewrite",))
 @pytest.mark.parametrize("by", ["kind", "bucket(3, id)", "truncate(2, kind)", "days(at)", "small"])
 def test_partitions_stay_what_they_were(lake, by):
     def make(table):
@@ -234,6 +250,7 @@ def test_partitions_stay_what_they_were(lake, by):
     check_twins(lake, ours, theirs, 2)
 
 
+@pytest.mark.conformance("row ids of an upgraded table", engines=("rewrite",), versions=(2, 3))
 def test_an_upgraded_table_gets_row_ids_as_icebergs_own_rewrite_gives_them(lake):
     def make(table):
         lake.fill(table, *VALUES, files=2, rows=40)
@@ -246,6 +263,7 @@ def test_an_upgraded_table_gets_row_ids_as_icebergs_own_rewrite_gives_them(lake)
     check_twins(lake, ours, theirs, 3)
 
 
+@pytest.mark.conformance("files without ids under a name mapping", engines=("rewrite",))
 def test_files_without_ids_are_read_by_the_name_mapping(lake, tmp_path):
     table = lake.create("id BIGINT, kind STRING, inner STRUCT<a: INT, b: STRING>")
     name = (*table.namespace, table.name)
@@ -276,6 +294,7 @@ def test_files_without_ids_are_read_by_the_name_mapping(lake, tmp_path):
     assert lake.facts(table).data_files[0].record_count == 30
 
 
+@pytest.mark.conformance("every row is deleted", engines=("rewrite",))
 def test_a_table_without_rows_left_goes_to_iceberg(lake):
     table = lake.create(properties=MERGE_ON_READ)
     lake.fill(table, files=2, rows=10)
@@ -307,6 +326,7 @@ def test_large_row_groups_are_copied_beside_encoded_row_ids(lake):
     assert found == expected
 
 
+@pytest.mark.conformance("a source is there twice", engines=("rewrite",))
 def test_a_file_that_the_table_lists_twice_is_left_alone_with_a_reason(lake, tmp_path):
     table = lake.create("id BIGINT")
     loaded = lake.app.catalogs.writable("lake").load_table((*table.namespace, table.name))

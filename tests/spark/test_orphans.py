@@ -102,6 +102,7 @@ def swept(lake):
     return table
 
 
+@pytest.mark.conformance("reachable files are kept")
 def test_exactly_the_orphans_are_found_quarantined_and_deleted(lake, swept):
     services, folder = lake.app.maintenance, folder_of(lake, swept)
     expected = {"old.parquet", "c%20d.parquet", "old-m0.avro"}
@@ -151,6 +152,7 @@ def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
     assert few.elsewhere == (f"file:{folder}/data/old.parquet",)
 
 
+@pytest.mark.conformance("a dry run")
 def test_a_sweep_looks_first_then_marks_then_deletes_and_then_rests(lake):
     table = lake.create()
     lake.fill(table, files=2)
@@ -200,6 +202,7 @@ def test_what_was_restored_or_became_reachable_is_not_deleted(lake):
     assert names(find_orphans(services, table, RULES).orphans) == {"changed"}
 
 
+@pytest.mark.conformance("metadata is read after the listing")
 def test_files_are_listed_before_metadata_is_read(lake):
     table = lake.create()
     lake.fill(table, files=1)
@@ -218,6 +221,7 @@ def test_files_are_listed_before_metadata_is_read(lake):
     assert found.watched == {f"file:{early}": (found.candidates[0], None)}
 
 
+@pytest.mark.conformance("schemes, authorities and slashes")
 def test_a_path_that_is_reachable_under_another_authority_stops_everything(lake):
     table = lake.create()
     lake.fill(table, files=1)

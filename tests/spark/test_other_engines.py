@@ -126,6 +126,7 @@ def test_pyiceberg_writes_on_after_a_compaction(lake, python_catalog):
     assert [row["id"] for row in by_pyiceberg(python_catalog, table)] == [0, 1, 2, *range(4, 16)]
 
 
+@pytest.mark.conformance("readers besides Spark")
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_tables_of_spark_are_read_by_all_after_a_compaction(lake, python_catalog, version):
     table = lake.create(by="kind", version=version)

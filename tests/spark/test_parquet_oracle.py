@@ -73,6 +73,7 @@ def test_sources_have_what_the_test_is_about(folder: Path) -> None:
     assert all(footer.has_page_index and footer.has_bloom_filter for footer in footers)
 
 
+@pytest.mark.conformance("row groups are merged as they are")
 def test_the_splice_keeps_row_groups_indexes_and_filters(folder: Path) -> None:
     spliced = footer_of(folder / "spliced" / "one.parquet")
     sources = [footer_of(path) for path in source_paths(folder)]

@@ -54,6 +54,7 @@ def write(lake, table, of, *values, files, start=0):
     lake.fill(table, "id", value, files=files, rows=files * 10 * len(values), start=start)
 
 
+@pytest.mark.conformance("transforms, null partitions, odd characters")
 @pytest.mark.parametrize("of", ["DOUBLE", "FLOAT"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_partition_of_floats_is_compacted_by_itself(lake, engine, of):

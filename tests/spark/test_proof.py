@@ -29,7 +29,7 @@ class BrokenEngine(SparkEngine):
         super().__init__(lambda: session)
         self._commit = commit
 
-    def commit_staged(self, table, snapshot_id, staged, properties) -> None:
+    def commit_staged(self, table, snapshot_id, staged, properties, undo=None) -> None:
         self._commit(self.session, table, properties)
 
 
@@ -83,6 +83,7 @@ def test_lost_rows_are_found_and_taken_back(lake):
     assert [job.state for job in lake.app.store.jobs(table)] == [JobState.FAILED]
 
 
+@pytest.mark.conformance("a writer that loses or invents rows")
 def test_rows_that_the_writer_lost_are_never_committed(lake):
     table = lake.create(by="kind")
     lake.fill(table)

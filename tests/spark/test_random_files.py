@@ -1,4 +1,4 @@
-"""Random files and random predicates: no reader finds other rows in the copies.
+"""Random files and random predicates: no reader finds other rows in what becomes of them.
 
 Every case is a partition of its own, so that one compaction copies all of them. Each run has a case
 for every way in which bounds were ever wrong. `FILES_SEED` draws others (several seeds with commas
@@ -45,7 +45,11 @@ from tests.spark.drawn_tables import Case, DrawnTable, draw_case, nasty_case
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy
 
-COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
+#: The engines that describe new files themselves, and from which row groups on files are copied.
+ENGINES = {
+    engine: CompactionPolicy(min_row_group_bytes=size, min_input_files=2)
+    for engine, size in (("copy", 1), ("rewrite", 2**30))
+}
 SEEDS = os.environ.get("FILES_SEED", "1,2,3").split(",")
 CASES = int(os.environ.get("FILES_CASES", "1"))
 STYLES = (exact, truncated, wide, padded, half, of_nan, inverted, signed)
@@ -101,8 +105,9 @@ def found_in(cases: Sequence[Case], columns: Sequence[Column]) -> set[str]:
 @pytest.mark.parametrize(
     "writers", [(SPARK, PYICEBERG, PYARROW, PYARROW), (DUCKDB,)], ids=["mixed", "DuckDB"]
 )
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.usefixtures("interpreted")
-def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, writers):
+def test_every_reader_finds_the_same_rows_in_new_files(lake, catalog, tmp_path, writers, engine):
     columns = columns_of(writers[0])
     cases = draw_cases(columns, writers)
     if ONLY:
@@ -113,16 +118,18 @@ def test_every_reader_finds_the_same_rows_in_copies(lake, catalog, tmp_path, wri
     written.fill(cases)
     before = written.asked(cases)
 
-    outcome = lake.compact(written.table, policy=COPY)
+    outcome = lake.compact(written.table, policy=ENGINES[engine])
 
-    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, len(cases)), outcome
+    assert (outcome.status, outcome.engines[engine]) == (Status.SUCCEEDED, len(cases)), outcome
     after, dropped = written.asked(cases), written.dropped_whole(cases)
     asked = [(case, question) for case in cases for question in case.questions]
     for place, (case, question) in enumerate(asked):
         truth = case.answer(question)
         for reader in before:
             told = f"{reader}, {SEEDS} {case.number} {case.honesty}: {question.sql(SPARK)}"
-            assert before[reader][place] <= after[reader][place] <= truth, told
+            then, now = before[reader][place], after[reader][place]
+            # DuckDB takes NaN for a value within bounds that leave it out, in old files as in new.
+            assert then & truth <= now <= truth | (then if reader == DUCKDB else set()), told
             if reader == DUCKDB and before[reader][place] != truth:
                 # It reads no manifest, and misses NaN where Parquet's statistics leave it out.
                 continue

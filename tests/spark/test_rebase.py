@@ -13,9 +13,9 @@ import pytest
 
 from neve.model.facts import REBASED_FROM_PROPERTY, DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.planning import refusals
-from neve.planning.planner import PlanRequest
 from neve.service.operations.rollback import RollbackTarget
 from neve.spark.tables import iceberg
 from neve.testing.operations import roll_back
@@ -96,6 +96,7 @@ def check(lake, table, outcome, expected: Rows, other=by_pyiceberg) -> None:
     assert other(lake, table) == expected
 
 
+@pytest.mark.conformance("a new delete of a source", engines=("copy",))
 @pytest.mark.parametrize(
     ("condition", "is_gone"),
     [
@@ -119,6 +120,7 @@ def test_a_delete_follows_its_rows(lake, table, condition, is_gone):
     assert (outcome.proof.rows_in, outcome.proof.rows_deleted) == (30, gone)
 
 
+@pytest.mark.conformance("failure leaves files to the sweep", engines=("copy",))
 def test_several_writers_in_a_row_are_all_followed(lake, table):
     after_the_files(
         lake,
@@ -215,6 +217,7 @@ def test_the_next_run_applies_what_was_carried_over(lake, table):
     assert by_spark(lake, table) == rows_but(lambda n: n < 30 and n % 4 == 1, 40)
 
 
+@pytest.mark.conformance("an equality delete during a rewrite, and an append", engines=("copy",))
 @pytest.mark.parametrize("appended", [False, True], ids=["alone", "and a younger file"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_an_equality_delete_goes_on_applying(lake, monkeypatch, version, appended):
@@ -255,6 +258,7 @@ def test_equality_deletes_of_a_partition_leave_others_alone(lake):
     check(lake, table, outcome, expected, other=by_iceberg)
 
 
+@pytest.mark.conformance("sequence numbers of new files", engines=("copy",))
 def test_a_row_that_was_written_again_is_not_taken_by_an_older_delete(lake):
     """The new file holds rows that are older than a delete and such that are younger."""
     table = lake.create(properties=MERGE_ON_READ)
@@ -264,7 +268,7 @@ def test_a_row_that_was_written_again_is_not_taken_by_an_older_delete(lake):
     after_the_files(lake, lambda: lake.delete_equal(table, "id", 7))
     expected = rows_but(lambda n: n in (4, 7))
 
-    lake.app.maintenance.compact(table, PlanRequest(), where=None, policy=COPY)
+    lake.app.maintenance.compact(table, RewriteDataFilesArguments(), policy=COPY)
 
     assert by_spark(lake, table) == by_iceberg(lake, table) == expected
 
@@ -293,6 +297,7 @@ TAKES_A_SOURCE = {
 }
 
 
+@pytest.mark.conformance("a source is gone", engines=("copy",))
 @pytest.mark.parametrize("how", TAKES_A_SOURCE)
 def test_a_source_that_is_gone_takes_its_group_out_and_the_others_follow(lake, how):
     table = lake.create(by="kind", properties=GRANULARITIES["partition"])
@@ -314,6 +319,7 @@ def test_a_source_that_is_gone_takes_its_group_out_and_the_others_follow(lake, h
     assert len(lake.app.store.uncommitted_files(table)) == 1
 
 
+@pytest.mark.conformance("sequence numbers of new files", engines=("copy",))
 def test_what_is_written_again_is_as_iceberg_would_have_it(lake):
     """The rest of a delete file keeps its age, and what follows rows is of the commit's own."""
     table = lake.create(properties=GRANULARITIES["partition"])

@@ -29,6 +29,7 @@ def log_of(lake):
     return lake.session.table(f"lake.{lake.namespace}._maintenance_log")
 
 
+@pytest.mark.conformance("properties of the snapshot")
 @pytest.mark.parametrize(
     ("strategy", "by", "layout"),
     [

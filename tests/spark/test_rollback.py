@@ -151,7 +151,7 @@ def test_an_append_that_spark_was_told_is_committed_stays(lake, version):
     class Busy:
         def commit(self, change):
             lake.fill(table, start=30)
-            services.metadata.commit(change)
+            return services.metadata.commit(change)
 
     with pytest.raises(CommitConflict) as conflict:
         roll_back(

@@ -104,6 +104,7 @@ MODES = [
 ]
 
 
+@pytest.mark.conformance("metrics as Iceberg writes them", "metric modes")
 @pytest.mark.parametrize("properties", MODES)
 def test_metrics_are_those_that_spark_wrote(lake: Lake, properties: dict[str, str]) -> None:
     table = lake.create(COLUMNS, properties=properties)
@@ -117,6 +118,7 @@ def test_metrics_are_those_that_spark_wrote(lake: Lake, properties: dict[str, st
         assert ours(lake, table, file, properties) == in_manifest(file)
 
 
+@pytest.mark.conformance("NaN at any place")
 def test_nulls_of_structs_are_nulls_of_their_fields(lake: Lake) -> None:
     table = lake.create("id BIGINT, s STRUCT<f: DOUBLE, n: BIGINT>")
     made = "if(id % 2 = 0, null, named_struct('f', cast(id AS double), 'n', id)) AS s"
@@ -256,6 +258,7 @@ def commit_equality_delete(lake: Lake, table: TableRef, rows: Any, field_id: int
     loaded.newRowDelta().addDeletes(builder.withRecordCount(rows.num_rows).build()).commit()
 
 
+@pytest.mark.conformance("nested types that evolve inside lists and maps")
 def test_evolved_rows_are_those_that_spark_reads(lake: Lake) -> None:
     table = lake.create(
         "id INT, gone STRING, small FLOAT, place STRUCT<x: INT, y: INT>, "

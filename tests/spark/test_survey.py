@@ -91,6 +91,7 @@ def test_snapshots_and_refs_are_those_of_iceberg(lake):
     assert facts.total_records == 60
 
 
+@pytest.mark.conformance("branches and tags are left alone", "branch, tag and staged write")
 def test_branches_and_tags_keep_their_rows_when_main_is_compacted(lake):
     table = lake.create()
     lake.fill(table)
@@ -106,6 +107,7 @@ def test_branches_and_tags_keep_their_rows_when_main_is_compacted(lake):
     assert [rows.total() for rows in before] == [30, 30, 31]
 
 
+@pytest.mark.conformance("the plan is what Iceberg rewrites")
 @pytest.mark.parametrize(
     ("strategy", "by"),
     [(Strategy.DELETE_FILES, ()), (Strategy.SORT, ("id",)), (Strategy.ZORDER, ("id",))],

@@ -42,6 +42,7 @@ def run(lake, table, operation):
     return outcome
 
 
+@pytest.mark.conformance("manifests are merged and row ids stay")
 def test_manifests_of_every_spec_are_merged_and_rows_keep_their_ids(lake):
     properties = {**MERGE_ON_READ, "commit.manifest-merge.enabled": "false"}
     table = lake.create(by="kind", version=3, properties=properties)
@@ -70,6 +71,7 @@ def test_manifests_of_every_spec_are_merged_and_rows_keep_their_ids(lake):
     assert lake.lineage(table) == lineage
 
 
+@pytest.mark.conformance("position delete files are merged")
 @pytest.mark.parametrize(("granularity", "left"), [("partition", 2), ("file", 3)])
 def test_position_delete_files_are_merged(lake, granularity, left):
     """By partition one a partition is left, by file one a data file."""
@@ -110,6 +112,11 @@ def test_position_deletes_become_vectors_after_an_upgrade(lake):
     assert lake.rows(table) == rows
 
 
+@pytest.mark.conformance(
+    "dangling deletes under an evolved spec",
+    "dangling deletes go",
+    "a global equality delete stays",
+)
 def test_dangling_deletes_go_and_a_global_equality_delete_stays(lake):
     """The delete has the unpartitioned spec, and still applies to files of the partitioned one."""
     table = lake.create(properties=MERGE_ON_READ)
@@ -163,6 +170,7 @@ def test_a_delete_file_that_is_lost_is_noticed(lake):
     assert problem.endswith("had 9 live rows and now has 10.")
 
 
+@pytest.mark.conformance("statistics after a rewrite")
 def test_statistics_are_computed_where_they_are_missing(lake):
     table = lake.create(by="kind")
     lake.fill(table)

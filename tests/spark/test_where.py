@@ -13,6 +13,7 @@ def paths_of(lake, table, kind):
     return {f.path for f in lake.facts(table).data_files if f.partition[1] == (kind,)}
 
 
+@pytest.mark.conformance("a filter on a partition")
 def test_files_of_other_partitions_are_untouched(lake):
     table = lake.create(by="kind")
     lake.fill(table)
@@ -25,6 +26,7 @@ def test_files_of_other_partitions_are_untouched(lake):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("every operator of a filter")
 @pytest.mark.parametrize(
     "where",
     [
@@ -47,6 +49,7 @@ def test_a_column_outside_the_partitioning_selects_files_by_their_bounds(lake, w
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("a filter chooses files and never rows")
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT, Strategy.ZORDER])
 def test_rows_that_do_not_match_stay_in_selected_files(lake, strategy):
     table = lake.create(by="kind")
@@ -65,6 +68,7 @@ def test_rows_that_do_not_match_stay_in_selected_files(lake, strategy):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("a filter through a transform")
 @pytest.mark.parametrize(
     ("by", "where"),
     [
@@ -92,6 +96,7 @@ def test_filters_are_projected_through_transforms(lake, by, where):
     assert lake.rows(table) == before
 
 
+@pytest.mark.conformance("a filter that matches nothing")
 def test_a_filter_that_matches_nothing_says_so(lake):
     table = lake.create(by="kind")
     lake.fill(table)

@@ -17,9 +17,9 @@ from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.service.ports import Reporter
 from neve.settings import Settings, SparkSettings, StateSettings
 from neve.spark.conf import catalog_conf
@@ -168,13 +168,13 @@ class House:
     def plan(self, table: str = "sales") -> CompactionPlan:
         maintenance = self.app().maintenance
         return maintenance.plan(
-            self.ref(table), PlanRequest(), where=None, policy=CompactionPolicy()
+            self.ref(table), RewriteDataFilesArguments(), policy=CompactionPolicy()
         )
 
     def compact(self, table: str = "sales", reporter: Reporter | None = None) -> Outcome:
         maintenance = self.app(reporter).maintenance
         return maintenance.compact(
-            self.ref(table), PlanRequest(), where=None, policy=CompactionPolicy()
+            self.ref(table), RewriteDataFilesArguments(), policy=CompactionPolicy()
         )
 
     def on_disk(self, path: str) -> Path:

@@ -14,9 +14,9 @@ from tests.system.engine_fixtures import CATALOG, make_app
 from neve.app import App
 from neve.model.facts import PROOF_PROPERTY
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.spark.tables import spark_name
 from neve.testing.lake import SilentReporter
 
@@ -57,7 +57,7 @@ def test_the_store_compacts_a_table_and_no_row_changes(app: App, table: TableRef
     files = maintenance.surveyor.survey(table).data_files
     assert min(file.size_bytes for file in files) > 5 * 1024 * 1024
 
-    plan = maintenance.plan(table, PlanRequest(), where=None, policy=CompactionPolicy())
+    plan = maintenance.plan(table, RewriteDataFilesArguments(), policy=CompactionPolicy())
     outcome = maintenance.apply(plan)
 
     assert {step.engine for step in plan.steps} == {Engine.REMOTE_COPY}

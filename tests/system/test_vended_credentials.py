@@ -15,9 +15,9 @@ from tests.system.vending import vending_catalog
 
 from neve.app import App
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.spark.conf import catalog_conf
 from neve.spark.tables import spark_name
 from neve.testing.lake import SilentReporter
@@ -66,7 +66,7 @@ def test_a_compaction_runs_on_vended_credentials(
     app, said, name = vended
     same = TableRef(name, table.namespace, table.name)
 
-    outcome = app.maintenance.compact(same, PlanRequest(), where=None, policy=CompactionPolicy())
+    outcome = app.maintenance.compact(same, RewriteDataFilesArguments(), policy=CompactionPolicy())
 
     assert (outcome.status, outcome.engines["remote_copy"]) == (Status.SUCCEEDED, 1)
     rows = app.spark.session.sql(f"SELECT count(*) FROM {spark_name(same)}").collect()[0][0]

@@ -154,7 +154,10 @@ def test_two_workers_and_two_schedulers_share_a_redis_that_is_restarted(tmp_path
         assert len(ours) == len(set(ours)) >= 1
 
 
-def test_a_scheduler_that_is_killed_again_and_again_submits_every_turn_once(url, tmp_path, start):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_scheduler_that_ends_again_and_again_submits_every_turn_once(
+    url, tmp_path, start, number
+):
     store = open_store(url)
     for number in range(TABLES):
         DiskLake(tmp_path, table(number))
@@ -162,7 +165,7 @@ def test_a_scheduler_that_is_killed_again_and_again_submits_every_turn_once(url,
         scheduler = start(url, tmp_path, "scheduler", tables=TABLES)
         wanted = min(6 * (round_number + 1), TABLES * len(OPERATIONS))
         wait_for(lambda wanted=wanted: len(store.jobs(limit=100)) >= wanted)
-        scheduler.send(signal.SIGKILL)
+        scheduler.send(number)
         scheduler.wait()
 
     asked = sorted((job.table.name, job.operation) for job in store.jobs(limit=100))

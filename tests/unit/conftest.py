@@ -14,10 +14,20 @@ from neve.store import database
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
-    "quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick",
+    max_examples=5,
+    deadline=None,
+    # Looking for examples of before costs more than trying as many new ones.
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 # As many as a change that is merged has to stand.
-settings.register_profile("explore", settings.get_profile("quick"), max_examples=150)
+settings.register_profile(
+    "explore",
+    settings.get_profile("quick"),
+    max_examples=150,
+    database=settings.get_profile("default").database,
+)
 # The same examples every time, so that a build can be repeated.
 settings.register_profile("repeat", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -53,6 +53,15 @@ def maven_copy(coordinates: str, into: Path) -> Path:
     return copied
 
 
+def debian_package(name: str, into: Path) -> None:
+    """Unpack the files of a package, as this machine's sources have it; installs nothing."""
+    install = "them on a Debian or one of its kind"
+    _run("apt-get", ["download", name], into, dict(os.environ), install=install)
+    (archive,) = into.glob(f"{name}_*.deb")
+    _run("dpkg", ["-x", archive.name, "."], into, dict(os.environ), install=install)
+    archive.unlink()
+
+
 def unpack(archive: Path, into: Path) -> None:
     """Unpack an archive that holds a single folder, as that folder; drop the archive."""
     with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:

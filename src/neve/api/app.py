@@ -14,11 +14,13 @@ from neve.api.audited import Audited
 from neve.api.authenticated import Authenticated
 from neve.api.docs_page import STYLE, docs_page
 from neve.api.limits import AnswerInTime, RequestLimits, SafeHeaders
+from neve.api.paths import SlashesInNames
 from neve.api.rates import Rates
 from neve.api.routes import (
     approvals,
     audit,
     compact,
+    database,
     jobs,
     operations,
     plans,
@@ -44,6 +46,7 @@ ROUTERS = (
     set_aside,
     approvals,
     audit,
+    database,
     service,
 )
 PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
@@ -82,6 +85,7 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     _add_docs(app)
     check_routes(app)
     # The last one that is added is the first that a request meets.
+    app.add_middleware(SlashesInNames)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(AnswerInTime, settings=settings)
     _ask_who(app, neve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -105,6 +106,34 @@ def queued_job(job: Job) -> QueuedJob:
 
 def listed_job(job: Job, now: datetime) -> ListedJob:
     return ListedJob(**_fields(job, now))
+
+
+class JobTexts:
+    """Jobs of lists as JSON, written once for each state of a job.
+
+    A store gives the same object again as long as nothing about the job has changed.
+    """
+
+    def __init__(self, at_most: int = 4096) -> None:
+        self._at_most = at_most
+        self._texts: dict[str, tuple[Job, str]] = {}
+
+    def page(self, jobs: Iterable[Job], next_cursor: str | None, now: datetime) -> str:
+        """A page as `Jobs` would be written."""
+        texts = ",".join(self._text(job, now) for job in jobs)
+        return f'{{"jobs":[{texts}],"next_cursor":{json.dumps(next_cursor)}}}'
+
+    def _text(self, job: Job, now: datetime) -> str:
+        known = self._texts.get(job.job_id)
+        if known is not None and known[0] is job:
+            return known[1]
+        text = listed_job(job, now).model_dump_json()
+        # When a running job should be done depends on the time.
+        if status_of(job.state) != "running":
+            if len(self._texts) >= self._at_most:
+                self._texts.clear()
+            self._texts[job.job_id] = (job, text)
+        return text
 
 
 def job_body(job: Job, now: datetime) -> JobBody:

@@ -84,6 +84,10 @@ def _jobs(figures: Figures) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "neve_tables_set_aside", "Tables that workers leave alone", value=figures.set_aside
     )
+    yield GaugeMetricFamily("neve_workers", "Workers that are there", value=figures.workers)
+    yield GaugeMetricFamily(
+        "neve_workers_ready", "Those whose engine has started", value=figures.workers_ready
+    )
 
 
 def _tables(tables: Iterable[TableFigures]) -> Iterator[Metric]:

@@ -99,6 +99,7 @@ async def on_neve_error(request: Request, error: Exception) -> Response:
         next_step=error.next_step,
         position=getattr(error, "position", None),
         approval_id=getattr(error, "approval_id", None),
+        errors=_fields(error),
     )
     return respond(problem, _headers(error, status))
 
@@ -109,6 +110,15 @@ def _headers(error: errors.NeveError, status: int) -> dict[str, str]:
     if isinstance(error, errors.NotAuthenticated):
         return {"WWW-Authenticate": "Bearer"}
     return {"Retry-After": RETRY_SECONDS} if status == 503 else {}
+
+
+def _fields(error: errors.NeveError) -> list[FieldProblem] | None:
+    if not isinstance(error, errors.RecordsRefused) or not error.troubles:
+        return None
+    return [
+        FieldProblem(location=list(trouble.location), message=trouble.message)
+        for trouble in error.troubles
+    ]
 
 
 async def on_refusal(request: Request, error: Exception) -> Response:

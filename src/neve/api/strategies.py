@@ -35,6 +35,10 @@ class CompactOptions(Body):
         tuple[Name, ...], Field(max_length=32, description="For the strategies sort and zorder.")
     ] = ()
     engine: Literal["auto", "spark"] | None = None
+    verify: Annotated[
+        Literal["full", "metadata", "off"] | None,
+        Field(description="What new files are held against before they are committed."),
+    ] = None
 
     def overrides(self, strategy: StrategyName | None) -> dict[str, object]:
         """The policy keys that this sets, with their values."""
@@ -43,6 +47,7 @@ class CompactOptions(Body):
             "rewrite_data_files.options.target-file-size-bytes": self._target(),
             "budget.max_cost_usd": self.max_cost,
             "rewrite_data_files.engine": self.engine,
+            "rewrite_data_files.verify": self.verify,
             **self._order(Strategy(strategy) if strategy else None),
         }
         return {key: value for key, value in values.items() if value is not None}

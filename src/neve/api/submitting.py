@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from neve.api.problems import Refusal
 from neve.api.values import Asking
 from neve.guarding import Guarded
+from neve.model.errors import InputError
 from neve.model.job import Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
@@ -25,6 +26,19 @@ def store_key(tenant: str, key: str | None) -> str | None:
     return None if key is None else f"api:{len(tenant)}:{tenant}:{key}"
 
 
+def refuse_if_ignored(
+    neve: Guarded,
+    overrides: Mapping[str, object] | None,
+    arguments: Mapping[str, object] | None = None,
+) -> None:
+    """Trino runs its procedures as the configuration says."""
+    if neve.job_arguments and (overrides or arguments):
+        raise InputError(
+            "Trino runs its own procedures, as the configuration says: nothing else can be asked.",
+            next_step=f"POST {API}/tables/…/maintain with the operation alone.",
+        )
+
+
 def queue(
     neve: Guarded,
     table: TableRef,
@@ -37,8 +51,10 @@ def queue(
 ) -> Job:
     """Queue the job, or find the one that this request became before."""
     stored = store_key(neve.acting_tenant(asking.tenant), key)
+    refuse_if_ignored(neve, overrides, arguments)
+    arguments = {**neve.job_arguments, **(arguments or {})}
     said = {"overrides": dict(overrides)} if overrides else {}
-    wanted = {**said, **(arguments or {})}
+    wanted = {**said, **arguments}
     known = neve.job_of_key(stored) if stored else None
     job = known or neve.submit(
         table,

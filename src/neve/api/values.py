@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from neve.api.paths import unescaped
 from neve.api.problems import Refusal
 from neve.documents import to_document
 from neve.model.job import MAX_PRIORITY
@@ -46,14 +47,19 @@ def text_of(length: int) -> Any:
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH), AfterValidator(_clean)]
 ShortText = Annotated[str, Field(max_length=256), AfterValidator(_clean)]
 LongText = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_clean)]
+
+
+#: One part of a path, which holds slashes where they are sent as %2F.
+PathPart = Annotated[str, Path(min_length=1, max_length=256), AfterValidator(unescaped)]
 TablePath = Annotated[
     str,
     Path(
         min_length=1,
         max_length=MAX_NAME_LENGTH,
         description="catalog.namespace.table, or namespace.table in the default catalog; "
-        "unusual names in backticks.",
+        "unusual names in backticks, and a slash as %2F.",
     ),
+    AfterValidator(unescaped),
 ]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 CursorQuery = Annotated[

@@ -18,6 +18,7 @@ from neve.catalog.ask import ask_each
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
+from neve.catalog.recent import RecentTables
 from neve.model.errors import ConfigError, NeveError
 from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
@@ -64,6 +65,7 @@ class Catalogs:
         self._open: dict[str, ReadableCatalog] = {}
         self._writable: dict[str, Catalog] = {}
         self._entries: dict[str, Entries] = {}
+        self.recent = RecentTables()
         # One for each: a catalog that hangs must not keep the others closed.
         self._opening = {name: threading.RLock() for name in self._properties}
 
@@ -140,7 +142,20 @@ class Catalogs:
     def load(self, table: TableRef) -> Table:
         """The table as it is now."""
         with table_errors(table):
-            return self.catalog(table.catalog).load_table((*table.namespace, table.name))
+            loaded = self.catalog(table.catalog).load_table((*table.namespace, table.name))
+        self.recent.add(table, loaded)
+        return loaded
+
+    def load_with(self, table: TableRef, snapshot_id: int | None) -> Table:
+        """The table with this snapshot: as it was loaded a moment ago, where that lists it.
+
+        Only for what the snapshot itself says; where the table stands now, `load` tells.
+        """
+        if snapshot_id is not None:
+            known = self.recent.with_snapshot(table, snapshot_id)
+            if known is not None:
+                return known
+        return self.load(table)
 
     def tables(self, pattern: str = "*") -> list[TableRef]:
         """Tables whose full name, or name in the default catalog, matches the glob.

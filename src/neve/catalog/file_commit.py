@@ -20,6 +20,7 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from neve.catalog.errors import UNREADABLE, first_line
 from neve.catalog.metadata_json import GZIP_SUFFIXES, changed, read_json, to_text
+from neve.catalog.recent import with_metadata
 from neve.model.errors import ExecutionError
 from neve.model.metadata_change import MetadataChange
 
@@ -27,9 +28,7 @@ ENCRYPTION_KEY = "encryption.key-id"
 COMPRESSION = "write.metadata.compression-codec"
 
 
-def commit_file(
-    catalog: Catalog, judged: Table, change: MetadataChange, now_ms: int
-) -> TableMetadata:
+def commit_file(catalog: Catalog, judged: Table, change: MetadataChange, now_ms: int) -> Table:
     """Replace the judged metadata file by one with the change, if it is still the current one."""
     if ENCRYPTION_KEY in judged.metadata.properties:
         raise ExecutionError(
@@ -65,7 +64,7 @@ def commit_file(
             f"{change.purpose} failed, and nothing was changed: catalogs of the kind "
             f"{type(catalog).__name__} do not take metadata that is written for them."
         )
-    return metadata
+    return with_metadata(judged, metadata, location)
 
 
 def _prepare(judged: Table, change: MetadataChange, now_ms: int) -> tuple[str, TableMetadata]:

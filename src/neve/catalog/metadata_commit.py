@@ -8,7 +8,6 @@ from datetime import datetime
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.errors import first_line, table_errors, unreachable
@@ -24,6 +23,7 @@ from neve.model.errors import (
 )
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import MetadataChange
+from neve.model.table import TableRef
 from neve.planning.metadata_changes import has_landed, why_not
 
 #: Answers by which a server says that it will not do it.
@@ -49,7 +49,7 @@ class CatalogMetadataWriter:
         self._catalogs = catalogs
         self._clock = clock
 
-    def commit(self, change: MetadataChange) -> None:
+    def commit(self, change: MetadataChange) -> TableFacts:
         """Make the change, or raise CommitConflict and say who came in between."""
         catalog = self._catalogs.writable(change.table.catalog)
         judged, facts = self._look(catalog, change)
@@ -60,7 +60,10 @@ class CatalogMetadataWriter:
         except unsure() as error:
             after = self._read_back(catalog, change, facts, error)
         if change.remove_snapshots and _is_rest(catalog):
-            refuse_lost_refs(judged, after, change)
+            refuse_lost_refs(judged, after.metadata, change)
+        # The answer is the table with the change: whoever works on it need not load it again.
+        self._catalogs.recent.add(change.table, after)
+        return self._outline(change.table, after)
 
     def _look(self, catalog: Catalog, change: MetadataChange) -> tuple[Table, TableFacts]:
         table = change.table
@@ -70,23 +73,26 @@ class CatalogMetadataWriter:
         except TableNotFound as error:
             reason = f"Table {table} is gone: somebody dropped or renamed it."
             raise _conflict(change, reason) from error
-        return loaded, survey(table, loaded, now=self._clock(), with_files=False)
+        return loaded, self._outline(table, loaded)
 
-    def _send(self, catalog: Catalog, judged: Table, change: MetadataChange) -> TableMetadata:
+    def _outline(self, table: TableRef, loaded: Table) -> TableFacts:
+        return survey(table, loaded, now=self._clock(), with_files=False)
+
+    def _send(self, catalog: Catalog, judged: Table, change: MetadataChange) -> Table:
         if _is_rest(catalog):
             return commit_rest(catalog, judged, change)
         return commit_file(catalog, judged, change, int(self._clock().timestamp() * 1000))
 
     def _read_back(
         self, catalog: Catalog, change: MetadataChange, judged: TableFacts, error: BaseException
-    ) -> TableMetadata:
+    ) -> Table:
         """An error tells little about a commit; the table decides."""
         try:
             found, facts = self._look(catalog, change)
         except CatalogError as silent:
             raise _unknown(change, error) from silent
         if has_landed(change, judged, facts):
-            return found.metadata
+            return found
         if isinstance(error, iceberg.CommitFailedException):
             reason = why_not(change, facts)
             moment = f"Somebody else changed table {change.table} at the same moment."

@@ -22,18 +22,18 @@ from pyiceberg.table.update import (
 )
 
 from neve.catalog.checked_avro import Damaged, damage_explained, read_metadata
+from neve.catalog.recent import with_metadata
 from neve.model.errors import RefLost
 from neve.model.metadata_change import MAIN, MetadataChange
 
 
-def commit_rest(catalog: Catalog, judged: Table, change: MetadataChange) -> TableMetadata:
+def commit_rest(catalog: Catalog, judged: Table, change: MetadataChange) -> Table:
     """One request. pyiceberg would send it again after an answer about credentials."""
     send = inspect.unwrap(type(catalog).commit_table)
     answer = send(
         catalog, judged, requirements(change, judged.metadata), updates(change, judged.metadata)
     )
-    metadata: TableMetadata = answer.metadata
-    return metadata
+    return with_metadata(judged, answer.metadata, answer.metadata_location)
 
 
 def requirements(change: MetadataChange, judged: TableMetadata) -> tuple[TableRequirement, ...]:

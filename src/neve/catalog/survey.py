@@ -274,4 +274,5 @@ def _snapshot(snapshot: Snapshot) -> SnapshotFacts:
         committed_at=datetime.fromtimestamp(snapshot.timestamp_ms / 1000, tz=UTC),
         operation=summary.operation.value if summary else "unknown",
         summary=dict(summary.additional_properties) if summary else {},
+        first_row_id=snapshot.first_row_id,
     )

@@ -46,7 +46,7 @@ class CatalogSurveyor:
         predicate = _parse(where, now) if where is not None else None
         return survey(
             table,
-            self._catalogs.load(table),
+            self._catalogs.load_with(table, snapshot_id),
             now=now,
             predicate=predicate,
             where=where,
@@ -73,7 +73,7 @@ class CatalogSurveyor:
         deletes: Collection[DeleteKey] = (),
     ) -> CopyInputs:
         """What a rewrite inside tasks must know about its inputs and outputs."""
-        loaded = self._catalogs.load(table)
+        loaded = self._catalogs.load_with(table, snapshot_id)
         with table_errors(table):
             return CopyInputs(
                 files=tuple(read_details(loaded, snapshot_id, paths)),
@@ -87,7 +87,7 @@ class CatalogSurveyor:
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> list[DeleteEntry]:
         """What manifests say of the delete files at those paths."""
-        loaded = self._catalogs.load(table)
+        loaded = self._catalogs.load_with(table, snapshot_id)
         with table_errors(table):
             return read_delete_entries(loaded, snapshot_id, paths)
 

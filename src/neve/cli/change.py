@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -27,6 +26,7 @@ from neve.cli.hand_over import (
     compact_at_server,
     follow_to_end,
     outcome_of,
+    plan_at_server,
     run_or_hand_over,
 )
 from neve.cli.job import ServerOption
@@ -38,11 +38,12 @@ from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.found import Found
 from neve.model.outcome import Outcome
-from neve.model.policy import Strategy
+from neve.model.policy import Strategy, Verify
 from neve.neve import Neve
 
 #: The policy key of an order of rows.
 SORT_ORDER = "rewrite_data_files.sort_order"
+VERIFY = "rewrite_data_files.verify"
 
 WhereOption = Annotated[
     str | None, typer.Option("--where", help="Only files that may hold matching rows.")
@@ -74,6 +75,16 @@ EngineOption = Annotated[
 ]
 
 
+VerifyOption = Annotated[
+    Verify | None,
+    typer.Option(
+        "--verify",
+        help="What new files are held against before the commit. Without it, what tasks write is "
+        "read back, and what Iceberg's writer wrote is counted; full reads that back, too.",
+    ),
+]
+
+
 def overrides_of(
     where: str | None,
     strategy: Strategy | None,
@@ -81,6 +92,7 @@ def overrides_of(
     target_size: str | None,
     max_cost: float | None,
     engine: EngineChoice | None,
+    verify: Verify | None,
 ) -> dict[str, object]:
     """Flags as the strongest layer of the policy: those that were given, by the keys they set."""
     if max_cost is not None and not max_cost >= 0:
@@ -93,6 +105,7 @@ def overrides_of(
         "rewrite_data_files.options.target-file-size-bytes": target_size,
         "budget.max_cost_usd": max_cost,
         "rewrite_data_files.engine": engine,
+        VERIFY: verify,
     }
     return {key: value for key, value in values.items() if value is not None}
 
@@ -125,6 +138,7 @@ def plan(
     target_size: TargetOption = None,
     max_cost: CostOption = None,
     engine: EngineOption = None,
+    verify: VerifyOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to a file.")] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
@@ -132,7 +146,7 @@ def plan(
     """Say what would be done, why, and what it costs. Exit code 2 means there is work."""
     printer = Output(output)
     with application(printer, config) as neve:
-        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
+        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine, verify)
         found = matching_tables(neve, patterns)
         plans, problems = one_by_one(
             found.tables,
@@ -193,15 +207,6 @@ def apply(
     exit_after(printer, [why for _, why in refused], EXIT_ERROR if failed else EXIT_OK)
 
 
-def _asked(server: str, *, dry_run: bool) -> AbstractContextManager[Any]:
-    if dry_run:
-        raise InputError(
-            "--dry-run plans by the configuration that is here, and not by that of a server.",
-            next_step="Add --local to plan here, or ask the server for a plan: POST /api/v1/plans.",
-        )
-    return connect(server)
-
-
 def compact(
     table: TableArgument,
     where: WhereOption = None,
@@ -210,6 +215,7 @@ def compact(
     target_size: TargetOption = None,
     max_cost: CostOption = None,
     engine: EngineOption = None,
+    verify: VerifyOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
     server: ServerOption = None,
     local: LocalOption = False,
@@ -222,14 +228,21 @@ def compact(
     """
     printer = Output(output)
     if server is not None and not local:
-        options = {"strategy": strategy, "partition_filter": where, "max_cost": max_cost}
-        with errors_explained(printer), _asked(server, dry_run=dry_run) as client:
-            options["target_file_size"] = target_size
-            job_id = compact_at_server(client, table, engine=engine, sort_by=sort_by, **options)
-            outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
+        options: dict[str, Any] = {"strategy": strategy, "partition_filter": where}
+        options |= {"max_cost": max_cost, "target_file_size": target_size}
+        options |= {"engine": engine, "sort_by": sort_by, "verify": verify}
+        with errors_explained(printer), connect(server) as client:
+            if dry_run:
+                made = plan_at_server(client, table, **options)
+            else:
+                job_id = compact_at_server(client, table, **options)
+                outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
+        if dry_run:
+            printer.result(Neve.plan_document([made]), lambda: render_plan(made))
+            return
         _tell_outcome(printer, outcome)
     with application(printer, config) as neve:
-        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine)
+        overrides = overrides_of(where, strategy, sort_by, target_size, max_cost, engine, verify)
         if dry_run:
             made = neve.plan_compaction(table, overrides=overrides)
             document = neve.plan_document([made])

@@ -25,9 +25,26 @@ EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
 OutputOption = Annotated[
     Format, typer.Option("--output", "-o", help="text for people, json for programs.")
 ]
+
+
+def _config(ctx: typer.Context, value: str | None) -> str | None:
+    """What stands after the command, then what stands before it, then the environment."""
+    source = ctx.get_parameter_source("config")
+    if source is not None and source.name == "COMMANDLINE":
+        return value
+    before: str | None = ctx.find_root().params.get("config")
+    return before or value
+
+
 ConfigOption = Annotated[
     str | None,
-    typer.Option("--config", "-c", help="The configuration file.", envvar="NEVE_CONFIG"),
+    typer.Option(
+        "--config",
+        "-c",
+        help="The configuration file.",
+        envvar="NEVE_CONFIG",
+        callback=_config,
+    ),
 ]
 TableArgument = Annotated[str, typer.Argument(help="catalog.namespace.table or namespace.table")]
 

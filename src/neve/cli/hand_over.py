@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -12,10 +13,13 @@ from neve.cli.interrupt import EXIT_INTERRUPTED
 from neve.cli.job_views import JobView
 from neve.cli.output import Output
 from neve.cli.places import JobPlace, LocalJobs, follow
-from neve.model.errors import ExecutionError, InputError
-from neve.model.job import Trigger
+from neve.documents import from_document
+from neve.model.errors import ExecutionError, JobCancelled
+from neve.model.job import JobRequest, Trigger
+from neve.model.maintenance import HandOver
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
+from neve.model.plan import CompactionPlan
 from neve.neve import Neve
 
 LocalOption = Annotated[
@@ -47,6 +51,29 @@ def run_or_hand_over(
     return outcome_of(follow_to_end(place, output, job.job_id))
 
 
+def handing_over(neve: Neve, output: Output, *, local: bool) -> HandOver | None:
+    """What lets the server of the same configuration run many jobs; None where there is none."""
+    server = None if local else neve.server()
+    if server is None:
+        return None
+    output.tell(f"Jobs are handed to the server at {server.url}")
+
+    def sleep(seconds: float) -> None:
+        if neve.is_stopping:
+            raise JobCancelled("Nobody follows it any more; the server goes on with it.")
+        time.sleep(seconds)
+
+    place = LocalJobs(neve, sleep, is_served=lambda: neve.server() is not None)
+
+    def hand_over(request: JobRequest) -> Outcome:
+        job = neve.submit(request.table, request.operation, trigger=request.trigger, max_attempts=1)
+        for _ in place.events(job.job_id):
+            pass
+        return outcome_of(place.job(job.job_id))
+
+    return hand_over
+
+
 def follow_to_end(place: JobPlace, output: Output, job_id: str) -> JobView:
     """Follow the job; whoever stops following does not stop it."""
     try:
@@ -70,10 +97,17 @@ def compact_at_server(
     client: Any, table: str, *, engine: str | None, sort_by: str | None, **options: Any
 ) -> str:
     """Queue a compaction at a server that was named; returns the job's id."""
-    if engine is not None:
-        raise InputError(
-            "A server chooses the engine by its own policy.",
-            next_step="Leave --engine out, or set it in the server's policy.",
-        )
+    return str(client.compact(table, **_asked(engine, sort_by), **options).job_id)
+
+
+def plan_at_server(
+    client: Any, table: str, *, engine: str | None, sort_by: str | None, **options: Any
+) -> CompactionPlan:
+    """What a server that was named would do, by its own policies. Nothing is queued."""
+    made = client.make_plan(table, **_asked(engine, sort_by), **options)
+    return from_document(CompactionPlan, made.plan)
+
+
+def _asked(engine: str | None, sort_by: str | None) -> dict[str, Any]:
     columns = [part.strip() for part in (sort_by or "").split(",") if part.strip()]
-    return str(client.compact(table, sort_columns=columns, **options).job_id)
+    return {"engine": engine and str(engine), "sort_columns": columns}

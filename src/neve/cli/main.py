@@ -12,27 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from neve import __version__
-from neve.cli import (
-    audit,
-    change,
-    consumers,
-    demo,
-    doctor,
-    expire,
-    job,
-    jobs,
-    keys,
-    look,
-    maintain,
-    orphans,
-    policy,
-    serve,
-    snapshots,
-    upkeep,
-)
-from neve.cli.context import COMMAND, EXIT_ERROR, LOGGING
-from neve.cli.output import Format, Output
-from neve.model.errors import InputError
+from neve.cli.commands import COMMANDS, PANELS, build
 from neve.model.logs import LogFormat, LogSettings
 
 #: What typer raises for options and arguments that it cannot take; it has no public name.
@@ -40,7 +20,35 @@ UsageError: Any = typer.BadParameter.__base__
 
 
 class Commands(TyperGroup):
-    """Usage errors are errors: with typer's exit code 2, a typing error would mean work found."""
+    """Commands are imported when they are called; usage errors are errors.
+
+    With typer's exit code 2, a typing error would mean work found.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        known = COMMANDS.get(cmd_name)
+        if known is None:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = build(cmd_name, known)
+        return self.commands[cmd_name]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Plain text: rich takes longer to be imported than all of this to be printed."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        for panel in PANELS:
+            with formatter.section(panel):
+                formatter.write_dl(
+                    [(name, k.summary) for name, k in COMMANDS.items() if k.panel == panel]
+                )
+        with formatter.section("Options, before the command"):
+            formatter.write_dl([p.get_help_record(ctx) for p in self.get_params(ctx)])
+        formatter.write_paragraph()
+        formatter.write_text("neve COMMAND -h shows what a command takes, and an example of it.")
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         self._words = list(sys.argv[1:] if args is None else args)
@@ -61,6 +69,10 @@ class Commands(TyperGroup):
             raise
 
     def _explain(self, error: Any) -> None:
+        from neve.cli.context import EXIT_ERROR
+        from neve.cli.output import Format, Output
+        from neve.model.errors import InputError
+
         error.exit_code = EXIT_ERROR
         if _asks_for_json(self._words):
             command = error.ctx.command_path if error.ctx else "neve"
@@ -78,8 +90,8 @@ app = typer.Typer(
     cls=Commands,
     name="neve",
     help="Keeps Apache Iceberg tables fast and cheap.",
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -92,7 +104,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def neve(
-    context: typer.Context,
+    ctx: typer.Context,
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_show_version, is_eager=True
     ),
@@ -102,37 +114,18 @@ def neve(
     quiet: bool = typer.Option(False, "-q", "--quiet", help="Show no progress."),
     log_format: LogFormat = typer.Option(LogFormat.TEXT, help="How lines of the log are written."),
     log_file: Path | None = typer.Option(None, help="Log the phases of jobs to this file."),
+    config: str | None = typer.Option(None, "-c", "--config", help="The configuration file."),
 ) -> None:
     """Keeps Apache Iceberg tables fast and cheap."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+    from neve.cli.context import COMMAND, LOGGING
+    from neve.cli.output import Output
+
     Output.is_quiet = quiet
-    COMMAND[:] = [context.invoked_subcommand or ""]
+    COMMAND[:] = [ctx.invoked_subcommand]
     LOGGING[:] = [LogSettings(verbose, log_format, log_file)]
-
-
-app.command("tables")(look.tables)
-app.command("health")(look.health)
-app.command("history")(look.history)
-app.command("jobs")(jobs.jobs)
-app.command("job")(job.job)
-app.command("cancel")(job.cancel)
-app.command("plan")(change.plan)
-app.command("apply")(change.apply)
-app.command("compact")(change.compact)
-app.command("rollback")(change.rollback)
-app.command("snapshots")(snapshots.snapshots)
-app.command("expire")(expire.expire)
-app.add_typer(consumers.consumers_app, name="consumers")
-app.command("orphans")(orphans.orphans)
-app.command("manifests")(upkeep.manifests)
-app.command("deletes")(upkeep.deletes)
-app.command("stats")(upkeep.stats)
-app.command("maintain")(maintain.maintain)
-app.add_typer(policy.policy_app, name="policy")
-app.command("serve")(serve.serve)
-app.add_typer(keys.keys_app, name="keys")
-app.add_typer(audit.audit_app, name="audit")
-app.command("demo")(demo.demo)
-app.command("doctor")(doctor.doctor)
 
 
 def run() -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.cli.change import refuse_if_none
+from neve.cli.change import VerifyOption, refuse_if_none
 from neve.cli.context import (
     EXIT_ERROR,
     EXIT_OK,
@@ -19,6 +19,7 @@ from neve.cli.context import (
     errors_explained,
     exit_after,
 )
+from neve.cli.hand_over import LocalOption, handing_over
 from neve.cli.job import ServerOption
 from neve.cli.maintain_server import maintain_at_server
 from neve.cli.output import Format, Output
@@ -45,38 +46,46 @@ def maintain(
         bool, typer.Option("--due", help="Only tables whose schedule has come.")
     ] = False,
     now: Annotated[bool, typer.Option("--now", help="Also tables whose window is closed.")] = False,
+    verify: VerifyOption = None,
     server: ServerOption = None,
+    local: LocalOption = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Compact, clean deletes and manifests, expire snapshots, sweep orphans: in this order.
 
     What removes files for good runs only where a policy enables it, or with --apply; with
-    `engine: trino`, the configuration is the order to do it.
+    `engine: trino`, the configuration is the order to do it. Where a server of the same
+    configuration runs on this machine, jobs are handed to it.
     """
     printer = Output(output)
-    if server is not None:
-        said = (("--apply", apply), ("--due", due), ("--now", now))
-        refused = [name for name, is_set in said if is_set]
+    if server is not None and not local:
+        asked = {"dry_run": dry_run, "apply": apply, "only_due": due, "any_time": now}
         with errors_explained(printer):
-            if refused:
+            if verify is not None:
                 raise InputError(
-                    f"{refused[0]} is not for a server: its policies and schedules decide.",
-                    next_step="Leave it out.",
+                    "--verify is not for a server: its policies decide.", next_step="Leave it out."
                 )
             with connect(server) as client:
-                reports = maintain_at_server(client, printer, patterns or [], dry_run=dry_run)
+                reports = maintain_at_server(client, printer, patterns or [], asked)
         _tell(printer, SPARK, reports, {})
     with application(printer, config) as neve:
         # Before any table is asked for.
-        MaintainRequest(only_due=due, any_time=now).check(neve.engine)
+        MaintainRequest(only_due=due, any_time=now, verify=verify).check(neve.engine)
         found = neve.maintainable(*(patterns or []))
         if neve.engine != TRINO:
             # Trino refuses names of nothing itself, and an empty schema of it is no mistake.
             refuse_if_none(found, patterns or ["*"])
+        is_here = local or dry_run or neve.engine == TRINO
         with neve.events(printer.job):
             reports = neve.maintain(
-                found.tables, dry_run=dry_run, apply=apply, only_due=due, any_time=now
+                found.tables,
+                dry_run=dry_run,
+                apply=apply,
+                only_due=due,
+                any_time=now,
+                verify=verify,
+                hand_over=handing_over(neve, printer, local=is_here),
             )
         engine = neve.engine
     _tell(printer, engine, reports, found.problems)

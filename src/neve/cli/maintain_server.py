@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from neve.cli.hand_over import follow_to_end
@@ -24,7 +24,7 @@ STATUSES = {
 
 
 def maintain_at_server(
-    client: Any, output: Output, patterns: Sequence[str], *, dry_run: bool
+    client: Any, output: Output, patterns: Sequence[str], asked: Mapping[str, bool]
 ) -> list[TableReport]:
     """Let the server maintain every table that it finds; one table's trouble is its own."""
     found = dict.fromkeys(
@@ -35,13 +35,13 @@ def maintain_at_server(
     )
     if not found:
         raise InputError("The server has no such table.", next_step="List tables: neve tables")
-    asked = {name: _ask(client, name, dry_run) for name in found}
-    return [_report(client, output, name, answer) for name, answer in asked.items()]
+    answers = {name: _ask(client, name, asked) for name in found}
+    return [_report(client, output, name, answer) for name, answer in answers.items()]
 
 
-def _ask(client: Any, table: str, dry_run: bool) -> dict[str, Any] | NeveError:
+def _ask(client: Any, table: str, asked: Mapping[str, bool]) -> dict[str, Any] | NeveError:
     try:
-        answer: dict[str, Any] = client.maintain(table, dry_run=dry_run)
+        answer: dict[str, Any] = client.maintain(table, **asked)
     except NeveError as error:
         return error
     return answer
@@ -54,6 +54,8 @@ def _report(
     ref = TableRef(catalog, tuple(namespace), table)
     if isinstance(answer, NeveError):
         return TableReport(ref, (), problem=answer.message, next_step=answer.next_step)
+    if answer.get("skipped"):
+        return TableReport(ref, (), skipped=answer["skipped"])
     place = ServerJobs(client)
     jobs = [follow_to_end(place, output, item["job_id"]) for item in answer["jobs"]]
     return TableReport(ref, (*_planned(answer["plans"]), *map(_ended, jobs)))

@@ -13,9 +13,11 @@ from neve.client.values import Event, Job, Plan, QueuedJob, read
 from neve.model.errors import ServerError, ServerRefused
 from neve.model.table import quote_part, split_name
 
+#: Pauses before a stream is opened again, each twice as long as the one before.
 RECONNECT_SECONDS = 0.5
-#: Connections in a row that end without a word of news.
-MAX_SILENT_CONNECTIONS = 10
+LONGEST_RECONNECT_SECONDS = 5.0
+#: Connections in a row that end without a word of news: a server may take a minute to come back.
+MAX_SILENT_CONNECTIONS = 18
 
 
 class NeveClient(Connection):
@@ -36,6 +38,8 @@ class NeveClient(Connection):
         max_cost: float | None = None,
         partition_filter: str | None = None,
         sort_columns: Sequence[str] = (),
+        verify: str | None = None,
+        engine: str | None = None,
         idempotency_key: str | None = None,
         **asking: object,
     ) -> QueuedJob:
@@ -45,9 +49,16 @@ class NeveClient(Connection):
             max_cost=max_cost,
             partition_filter=partition_filter,
             sort_columns=list(sort_columns) or None,
+            verify=verify,
+            engine=engine,
         )
         body = {**_named(table), **_given(strategy=strategy), "options": options, **asking}
         return self._queue(f"{API}/compact", body, idempotency_key)
+
+    def database(self, request: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
+        """CREATE_TABLE, WRITE, QUERY or COMPACT, by its body; a WRITE is sent again with a key."""
+        answer: dict[str, Any] = self._post(f"{API}/database", request, key=key)
+        return answer
 
     def job(self, job_id: str) -> Job:
         """One job, with its outcome once there is one."""
@@ -90,8 +101,8 @@ class NeveClient(Connection):
                 refused = isinstance(error, ServerRefused) and error.status < 500
                 if refused or silent >= MAX_SILENT_CONNECTIONS:
                     raise
+            self._sleep(min(RECONNECT_SECONDS * 2.0**silent, LONGEST_RECONNECT_SECONDS))
             silent += 1
-            self._sleep(RECONNECT_SECONDS)
 
     def wait(self, job_id: str, timeout_seconds: float = 3600.0) -> Job:
         """Follow a job to its end, or raise ServerError where that takes longer."""
@@ -111,7 +122,7 @@ class NeveClient(Connection):
 
     def make_plan(self, table: str, *, strategy: str | None = None, **options: object) -> Plan:
         """Plan a compaction; options are those of `compact`. Nothing is changed."""
-        body = {**_named(table), **_given(strategy=strategy), "options": options}
+        body = {**_named(table), **_given(strategy=strategy), "options": _given(**options)}
         return read(Plan, self._post(f"{API}/plans", body))
 
     def plan(self, plan_id: str) -> Plan:
@@ -156,7 +167,10 @@ class NeveClient(Connection):
         idempotency_key: str | None = None,
         **asking: object,
     ) -> dict[str, Any]:
-        """Queue jobs for operations, or for all that the policy enables."""
+        """Queue jobs for operations, or for all that the policy enables.
+
+        `apply`, `only_due` and `any_time` may be said, too, and what `compact` takes of a request.
+        """
         body = {"operations": list(operations), "dry_run": dry_run, **asking}
         path = f"{API}/tables/{part(table)}/maintain"
         answer: dict[str, Any] = self._post(path, body, key=idempotency_key or _new_key())
@@ -201,6 +215,32 @@ class NeveClient(Connection):
         at = time.isoformat() if time else None
         body = _given(snapshot_id=snapshot_id, time=at, job_id=job_id)
         return self._queue(f"{API}/tables/{part(table)}/rollback", body, idempotency_key)
+
+    def policies(self) -> list[dict[str, Any]]:
+        """All policies, those of the configuration first."""
+        found: list[dict[str, Any]] = self._get(f"{API}/policies")["policies"]
+        return found
+
+    def set_policy(
+        self, name: str, document: Mapping[str, Any], *, tag: str | None = None
+    ) -> tuple[dict[str, Any], str]:
+        """Set a policy: a new one, or in the place of the one with this tag; with its tag."""
+        said = {"If-None-Match": "*"} if tag is None else {"If-Match": tag}
+        # A second one of a lost answer would be refused, and not set twice.
+        response = self._response(
+            "PUT", f"{API}/policies/{part(name)}", json=dict(document), headers=said
+        )
+        return response.json(), response.headers["ETag"]
+
+    def policy_and_tag(self, name: str) -> tuple[dict[str, Any], str]:
+        """One policy, and the tag that a change of it is sent with."""
+        response = self._response("GET", f"{API}/policies/{part(name)}")
+        return response.json(), response.headers["ETag"]
+
+    def remove_policy(self, name: str, tag: str) -> None:
+        """Forget a policy that was set, if it is the one with this tag."""
+        path = f"{API}/policies/{part(name)}"
+        self._send("DELETE", path, again=False, headers={"If-Match": tag})
 
     def set_aside_tables(self) -> list[dict[str, Any]]:
         """Tables that workers leave alone."""

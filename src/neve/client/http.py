@@ -69,7 +69,7 @@ class Connection:
             sleep=self._sleep,
         )
 
-    def _answer(self, method: str, path: str, **more: Any) -> Any:
+    def _response(self, method: str, path: str, **more: Any) -> httpx2.Response:
         try:
             response = self._http.request(method, path, **more)
             response.read()
@@ -77,6 +77,10 @@ class Connection:
             raise self._unreachable(error) from error
         if not response.is_success:
             raise refusal(response)
+        return response
+
+    def _answer(self, method: str, path: str, **more: Any) -> Any:
+        response = self._response(method, path, **more)
         if not response.content:
             return None
         try:

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from neve.config.channels import with_channels
+from neve.config.database import take_iceberg
 from neve.config.places import mapping_at, wrong_at
 from neve.config.storage import read_catalog
 from neve.config.strategies import read_strategies
 from neve.config.tables import read_tables
 
 #: Keys that are translated, beside those of Neve's own settings.
-TRANSLATED = ("catalog", "storage", "tables")
+TRANSLATED = ("catalog", "storage", "tables", "iceberg")
 TRANSLATED_IN = {"compaction": ("max_parallelism", "strategies")}
 
 
@@ -31,6 +32,7 @@ def translated(document: Mapping[str, Any]) -> dict[str, Any]:
             "it goes with catalog:, of which there is none.",
             "Under catalogs:, write s3.region, s3.endpoint and the like into each catalog.",
         )
+    take_iceberg(values, document.get("iceberg"))
     strategies = read_strategies(_take_compaction(values))
     catalogs = values.get("catalogs")
     first = next(iter(catalogs), None) if isinstance(catalogs, Mapping) else None

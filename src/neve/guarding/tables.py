@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from neve.access.rights import Caller, Right
 from neve.guarding.notes import Notes
@@ -13,6 +14,7 @@ from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
 from neve.model.policies import EffectivePolicy, PolicyRule
+from neve.model.stored_policy import StoredPolicy
 from neve.model.table import TableRef
 from neve.neve import Neve
 
@@ -25,6 +27,7 @@ class GuardedTables(Neve):
     ) -> None:
         # The same application and listeners: only what may be asked of it differs.
         self.__dict__.update(neve.__dict__)
+        self._whole = neve
         self.caller, self._right = caller, right
         self._notes = notes or Notes()
 
@@ -78,7 +81,13 @@ class GuardedTables(Neve):
 
     def find(self, *patterns: str) -> Found:
         """Tables that the caller sees, and troubles of catalogs that it has to do with."""
-        found = super().find(*patterns)
+        return self._seen_of(super().find(*patterns))
+
+    def maintainable(self, *patterns: str) -> Found:
+        """The same of tables that `maintain` would take."""
+        return self._seen_of(super().maintainable(*patterns))
+
+    def _seen_of(self, found: Found) -> Found:
         if self._sees_all:
             return found
         problems = {n: e for n, e in found.problems.items() if self._has_to_do_with(n)}
@@ -94,6 +103,32 @@ class GuardedTables(Neve):
     def policies(self) -> list[tuple[PolicyRule, Callable[[TableFacts], bool]]]:
         """The configured policies, to whoever looks at all tables."""
         return super().policies() if self._sees_all else []
+
+    def stored_policies(self) -> list[StoredPolicy]:
+        """Policies that were set while Neve runs, to whoever looks at all tables."""
+        return super().stored_policies() if self._sees_all else []
+
+    def policies_and_documents(self) -> list[tuple[PolicyRule, StoredPolicy | None]]:
+        """All policies with their documents, to whoever looks at all tables."""
+        return super().policies_and_documents() if self._sees_all else []
+
+    def set_policy(
+        self,
+        name: str,
+        document: Mapping[str, Any],
+        *,
+        expected: int | None,
+        updated_by: str = "",
+    ) -> tuple[PolicyRule, StoredPolicy] | None:
+        """Set a policy, with the right to do so for all tables: it may be for any of them."""
+        self._everywhere(Right.POLICIES)
+        who = self.acting_as(updated_by)
+        return super().set_policy(name, document, expected=expected, updated_by=who)
+
+    def remove_policy(self, name: str, *, expected: int) -> bool:
+        """Forget a policy, with the right to change them."""
+        self._everywhere(Right.POLICIES)
+        return super().remove_policy(name, expected=expected)
 
     def consumers(self) -> list[Consumer]:
         """Readers of tables that the caller sees."""

@@ -17,6 +17,7 @@ from neve.model.job import Job, ScheduleState, SetAsideTable, Trigger
 from neve.model.kept_plan import KeptPlan
 from neve.model.operation import Operation
 from neve.model.plan import CompactionPlan
+from neve.model.workers import AnnouncedWorker
 
 #: Parts of the façade that edges for many callers have no use for.
 REFUSED = (
@@ -28,7 +29,6 @@ REFUSED = (
     "events",
     "import_policies",
     "maintain",
-    "maintainable",
     "read_plans",
     "restore",
     "rollback",
@@ -46,9 +46,11 @@ REFUSED = (
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (
     "add_consumer",
+    "count_turn",
     "diagnose",
     "expiry",
     "health",
+    "known_table",
     "orphans",
     "outline",
     "pause",
@@ -61,13 +63,18 @@ BY_TABLE = (
     "set_aside",
     "survey",
     "tables",
+    "turn",
 )
 HARMLESS = (
     "access",
     "check_filters",
+    # Whoever asks it says for which tenant, and the route whether they may.
+    "database",
+    "database_service_url",
     "engine",
     "has_jobs",
     "is_stopping",
+    "job_arguments",
     "job_of_plan",
     "now",
     "open",
@@ -159,9 +166,14 @@ class Guarded(GuardedJobs):
         self._everywhere(Right.SERVICE)
         return super().figures(max_tables)
 
-    def readiness(self) -> list[Check]:
+    def workers(self) -> list[AnnouncedWorker]:
+        """Workers, to whoever looks at the whole server."""
+        self._everywhere(Right.SERVICE)
+        return super().workers()
+
+    def readiness(self, *, with_engine: bool = True) -> list[Check]:
         """Whether requests can be served; why not is for whoever looks at the whole server."""
-        checks = super().readiness()
+        checks = self._whole.readiness(with_engine=with_engine)
         if self.caller.has_everywhere(Right.SERVICE):
             return checks
         return [Check("service", all(check.passed for check in checks), "")]

@@ -14,8 +14,8 @@ import requests
 from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, RSAKey
 
+from neve.access_settings import is_safe_address
 from neve.model.errors import EnvironmentProblem
-from neve.sections import is_safe_address
 
 Key = ECKey | RSAKey
 #: Only halves of key pairs: a shared secret in the list would let its readers sign.

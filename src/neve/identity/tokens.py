@@ -10,9 +10,9 @@ from joserfc import jws, jwt
 from joserfc.errors import ExpiredTokenError, JoseError
 
 from neve.access.rights import Caller
+from neve.access_settings import OidcSettings
 from neve.identity.issuer_keys import IssuerKeys
 from neve.model.errors import NotAuthenticated
-from neve.sections import OidcSettings
 
 MAX_TOKEN_CHARACTERS = 8192
 MAX_NAME_CHARACTERS = 200

@@ -5,7 +5,10 @@ NeveError
 ├── EnvironmentProblem         this machine lacks something: Java, jars, a writable folder
 ├── InputError                 what the user asked for cannot be understood
 │   ├── FilterError            a predicate, with the position of the offending token
-│   └── PlanFileError          a plan file that is unreadable, edited by hand or of another version
+│   ├── PlanFileError          a plan file that is unreadable, edited by hand or of another version
+│   ├── KeyReused              an idempotency key that came with other rows before
+│   ├── QueryRefused           a statement that QUERY does not run
+│   └── RecordsRefused         rows that do not fit their table, with a sentence for each field
 ├── AccessError                who asks may not
 │   ├── NotAuthenticated       nobody knows who asks
 │   ├── AccessDenied           the caller lacks the right
@@ -14,6 +17,7 @@ NeveError
 │   └── ApprovalGone           an approval that is used, refused or too old
 ├── CatalogError               the catalog or the storage behind it did not answer as it should
 │   ├── TableNotFound
+│   ├── TableExists            a table of that name is there already
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
 ├── StoreError                 the state database cannot be read or written
 ├── NotificationError          a notice did not reach its channel; no job fails for it
@@ -28,6 +32,7 @@ NeveError
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
+│   ├── QueryLimit             a query takes more than it may
 │   ├── EngineDied             the engine's process ended; the table tells how far it came
 │   ├── RefLost                a branch or tag may have gone with a snapshot that was removed
 │   └── ProofFailed            what was written is not what was there
@@ -44,6 +49,9 @@ A message is one sentence about what is wrong; `next_step` is one about what to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from neve.model.database import FieldTrouble
 from neve.secrets import hide_known_secrets
 
 
@@ -81,6 +89,28 @@ class FilterError(InputError):
 
 class PlanFileError(InputError):
     """The plan file cannot be used."""
+
+
+class KeyReused(InputError):
+    """The idempotency key came with other rows before."""
+
+
+class QueryRefused(InputError):
+    """QUERY does not run this statement."""
+
+
+class RecordsRefused(InputError):
+    """Rows do not fit their table."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        troubles: Sequence[FieldTrouble] = (),
+        next_step: str | None = None,
+    ) -> None:
+        self.troubles = tuple(troubles)
+        super().__init__(message, next_step=next_step)
 
 
 class AccessError(NeveError):
@@ -133,6 +163,10 @@ class CatalogError(NeveError):
 
 class TableNotFound(CatalogError):
     """The table does not exist."""
+
+
+class TableExists(CatalogError):
+    """A table of that name is there already."""
 
 
 class TableUnreadable(CatalogError):
@@ -196,6 +230,10 @@ class CommitConflict(ExecutionError):
 
 class CommitUnknown(ExecutionError):
     """The answer to the commit was lost; the snapshot log decides."""
+
+
+class QueryLimit(ExecutionError):
+    """The query takes more than it may."""
 
 
 class EngineDied(ExecutionError):

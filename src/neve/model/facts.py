@@ -154,6 +154,8 @@ class SnapshotFacts:
     committed_at: datetime
     operation: str
     summary: Mapping[str, str] = field(default_factory=dict)
+    #: Of the rows that it gave ids to; None for one of a format version that has none.
+    first_row_id: int | None = None
 
     @property
     def job_id(self) -> str | None:

@@ -87,3 +87,6 @@ class Figures:
     dead: int
     set_aside: int
     tables: tuple[TableFigures, ...] = field(default=())
+    #: Workers that are there, and those whose engine has started.
+    workers: int = 0
+    workers_ready: int = 0

@@ -213,13 +213,15 @@ def retry_delay_seconds(attempts: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SetAsideTable:
-    """A table that workers leave alone until somebody puts it back."""
+    """A table that workers leave alone until somebody puts it back, or a try on it succeeds."""
 
     table: TableRef
     since: datetime
     reason: str
     #: Attempts on it that failed since the last one that succeeded.
     failures_in_a_row: int = 0
+    #: When one job on it is tried; None where a person set it aside.
+    retry_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

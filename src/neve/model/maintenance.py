@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from neve.model.errors import InputError
-from neve.model.job import TRINO
+from neve.model.job import TRINO, JobRequest
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
+from neve.model.policy import Verify
 from neve.model.table import TableRef
+
+#: Lets somebody else run a job, and gives what came of it.
+HandOver = Callable[[JobRequest], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class MaintainRequest:
     only_due: bool = False
     #: Also outside of the policies' windows.
     any_time: bool = False
+    #: How compactions are verified, where it is not left to the policies.
+    verify: Verify | None = None
     parallel_tables: int = 4
 
     def check(self, engine: str) -> None:
@@ -32,6 +39,16 @@ class MaintainRequest:
                 "With engine: trino there are no schedules and no windows.",
                 next_step="Leave --due and --now out, and let cron or a DAG call it.",
             )
+        if engine == TRINO and self.verify is not None:
+            raise InputError(
+                "Trino commits by itself: nothing that it writes can be verified before.",
+                next_step="Leave --verify out.",
+            )
+
+    @property
+    def overrides(self) -> dict[str, object]:
+        """What was said about all tables, by the keys of a policy."""
+        return {} if self.verify is None else {"rewrite_data_files.verify": str(self.verify)}
 
 
 class ReportStatus(StrEnum):

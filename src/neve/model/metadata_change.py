@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from neve.model.expiry import TagToSet
 from neve.model.table import TableRef
@@ -11,6 +12,28 @@ from neve.model.table import TableRef
 MAIN = "main"
 #: Tags under which the state before a job is kept.
 UNDO_TAG_PREFIX = "neve-undo-"
+
+
+@dataclass(frozen=True, slots=True)
+class UndoTag:
+    """The tag of the state before a job, and until when it is kept."""
+
+    name: str
+    until: datetime
+
+    def max_age_ms(self, committed_ms: int) -> int:
+        """Iceberg counts a tag's age from its snapshot's commit, which may be long ago."""
+        return max(1, int(self.until.timestamp() * 1000) - committed_ms)
+
+    def on(self, snapshot_id: int, committed_at: datetime) -> TagToSet:
+        """The tag for this snapshot."""
+        age_ms = self.max_age_ms(int(committed_at.timestamp() * 1000))
+        return TagToSet(self.name, snapshot_id, age_ms)
+
+
+def taken_name(undo: UndoTag) -> str:
+    """Why nothing is committed where the state before could not be kept."""
+    return f"{undo.name} is a branch, so that the state before cannot be tagged with this name."
 
 
 @dataclass(frozen=True, slots=True)

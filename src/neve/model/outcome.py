@@ -65,11 +65,14 @@ class PartitionProof:
 class Proof:
     """Why the run is believed: rows out are rows in minus rows deleted, for each partition."""
 
+    #: What was verified before the commit, the weakest of all new files: `bytes`, `rows`, `store`
+    #: (digests of the store), `metadata` (footers and manifests), `counts` (rows alone).
     level: str
     rows_in: int
     rows_deleted: int
     rows_out: int
-    #: `metadata` counts come from manifests, `scan` counts from reading with deletes applied.
+    #: `metadata` counts come from manifests, `scan` counts from reading with deletes applied after
+    #: the commit, `rewrite` counts from what the rewrite itself read.
     deletes_counted_by: str
     partitions: tuple[PartitionProof, ...] = ()
 
@@ -104,6 +107,18 @@ class EngineUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A file that stays as it is, because its values would be read as others."""
+
+    path: str
+    reason: str
+    #: The schema by which it was judged: another one may read it rightly.
+    schema_id: int
+    #: Whether engines of our own have refused it as well.
+    refused_by_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of one job."""
 
@@ -131,6 +146,8 @@ class Outcome:
     bytes_rewritten: int = 0
     #: File groups that were left because a writer changed them meanwhile.
     conflicts: int = 0
+    #: Files that were planned and stay as they are, with the reason.
+    left_alone: tuple[LeftAlone, ...] = ()
     #: What the operation is about, counted before and after it: manifests, snapshots, bytes …
     figures_before: dict[str, int] = field(default_factory=dict)
     figures_after: dict[str, int] = field(default_factory=dict)

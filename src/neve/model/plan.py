@@ -11,7 +11,7 @@ from neve.model.facts import TableFacts
 from neve.model.groups import Cost, FileGroup
 from neve.model.health import PartitionHealth
 from neve.model.operation import Operation
-from neve.model.policy import Strategy
+from neve.model.policy import Strategy, Verify
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 
@@ -32,6 +32,7 @@ class NothingToDo(StrEnum):
     NO_DELETES = "no_deletes"
     ALREADY_SORTED = "already_sorted"
     OVER_BUDGET = "over_budget"
+    LEFT_ALONE = "left_alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class CompactionPlan(Plan[RewriteDataFiles]):
     #: Copied files whose row groups turn out smaller are re-encoded instead.
     min_row_group_bytes: int
     undo_window_seconds: int
+    #: None: as is usual for each engine.
+    verify: Verify | None = None
     steps: tuple[RewriteDataFiles, ...]
     #: What is known from the steps is not for a file to say.
     reason: str = field(init=False)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from neve.model.expiry import ExpiryRules
 from neve.model.operation import Operation
 from neve.model.orphans import MIN_AGE_SECONDS, OrphanRules
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
 
 #: A setting's value, read and checked.
@@ -42,7 +42,7 @@ class TableMatch:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """One policy of the configuration."""
+    """One policy of the configuration, or one that was set while Neve runs."""
 
     name: str
     match: TableMatch = field(default_factory=TableMatch)
@@ -54,6 +54,8 @@ class PolicyRule:
     operations: frozenset[Operation] = frozenset()
     #: Where single values stand in the file, by key; the others stand in the policy itself.
     places: Mapping[str, str] = field(default_factory=dict)
+    #: Who keeps it: the configuration's file, or the state.
+    origin: str = "neve.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class RewriteDataFilesArguments:
     sort_columns: tuple[str, ...] = ()
     where: str | None = None
     engine: RewriteMode = RewriteMode.AUTO
+    #: None: what tasks write is read back, what Iceberg's own writer wrote is counted.
+    verify: Verify | None = None
 
 
 @dataclass(frozen=True, slots=True)

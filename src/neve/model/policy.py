@@ -38,6 +38,26 @@ class RewriteMode(StrEnum):
     REMOTE_COPY = "remote_copy"
 
 
+class Verify(StrEnum):
+    """What new files are held against before they are committed; rows are counted anyway."""
+
+    #: What was written is read back: bytes that were copied, and rows that were decoded.
+    FULL = "full"
+    #: New files' footers, and what manifests say of them.
+    METADATA = "metadata"
+    OFF = "off"
+
+    @property
+    def reads_values(self) -> bool:
+        return self is Verify.FULL
+
+
+def stricter(one: Verify | None, other: Verify | None) -> Verify | None:
+    """The stricter of two wishes; nothing was said where both are None."""
+    said = [each for each in (one, other) if each is not None]
+    return min(said, key=list(Verify).index, default=None)
+
+
 class Engine(StrEnum):
     """Who rewrites a file group; `planning/engines.py` says what each one can."""
 

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from neve.model.facts import DeleteKind
 from neve.model.groups import JsonValue
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ class SpliceRequirements:
     min_row_group_bytes: int
     #: For engines that write rows.
     layout: TableLayout | None = None
+    verify: Verify = Verify.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,42 @@ class RowFingerprints:
         return None
 
 
-FileProof: TypeAlias = BytesCompared | StoreDigests | RowFingerprints
+@dataclass(frozen=True, slots=True)
+class FooterRead:
+    """The new file's footer was read back: its row groups hold as many rows as were planned."""
+
+    level: ClassVar[str] = "metadata"
+
+    planned_rows: int
+    found_rows: int
+
+    @property
+    def problem(self) -> str | None:
+        """Why it proves nothing, or None."""
+        if self.planned_rows == self.found_rows:
+            return None
+        return f"has {self.found_rows} rows by its footer, and {self.planned_rows} were planned"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCounted:
+    """Nothing was read back: its writer's count of rows is all there is."""
+
+    level: ClassVar[str] = "counts"
+
+    @property
+    def problem(self) -> str | None:
+        return None
+
+
+FileProof: TypeAlias = BytesCompared | StoreDigests | RowFingerprints | FooterRead | RowsCounted
+
+
+def proof_unread(verify: Verify, planned_rows: int, found_rows: int) -> FileProof:
+    """Of a file whose values were not read back, because nobody asked for it."""
+    if verify is Verify.OFF:
+        return RowsCounted()
+    return FooterRead(planned_rows, found_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +308,8 @@ class StageOrder:
     target_file_size_bytes: int
     #: Whether only reading tells how many rows are live.
     counts: bool = False
+    #: Whether the new files are read back, and their rows held against those that they replace.
+    reads_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +321,8 @@ class StagedFiles:
     rows: int = 0
     #: Live rows of the replaced files, where they were to be counted.
     live_rows: int | None = None
+    #: Fingerprints of the replaced rows and of the new files' rows, where they were read back.
+    proof: RowFingerprints | None = None
     #: Files of the order that the snapshot does not hold.
     missing: tuple[str, ...] = ()
     error: str | None = None

@@ -28,6 +28,14 @@ LOG_COLUMNS: Mapping[str, str] = {
 }
 #: The log speaks the words that every engine's log speaks.
 LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
+#: What was held against what before the commit, by the level of the proof.
+VERIFIED = {
+    "bytes": "bytes",
+    "rows": "the values of rows",
+    "store": "digests of the store",
+    "metadata": "row counts and metadata",
+    "counts": "row counts",
+}
 
 
 def by_log(outcomes: Sequence[Outcome]) -> dict[TableRef, list[Outcome]]:
@@ -45,7 +53,7 @@ def log_row(outcome: Outcome) -> dict[str, object]:
         LOGGED_OPERATIONS.get(outcome.operation, outcome.operation),
         "completed" if outcome.status.is_good else "failed",
         # A file's name may hold bytes that are no text.
-        outcome.reason.encode("utf-8", "replace").decode("utf-8"),
+        _details(outcome).encode("utf-8", "replace").decode("utf-8"),
         outcome.snapshots_before,
         outcome.snapshots_after,
         outcome.stats.files_before,
@@ -54,3 +62,11 @@ def log_row(outcome: Outcome) -> dict[str, object]:
         outcome.finished_at.astimezone(UTC).replace(tzinfo=None),
     )
     return dict(zip(LOG_COLUMNS, values, strict=True))
+
+
+def _details(outcome: Outcome) -> str:
+    """What happened, and what was verified, where files were rewritten."""
+    proof = outcome.proof
+    if proof is None or proof.level not in VERIFIED:
+        return outcome.reason
+    return f"{outcome.reason} Verified by {VERIFIED[proof.level]}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
 from neve.model.metadata_change import MAIN, MetadataChange
 
@@ -32,11 +34,27 @@ def _main_moved(change: MetadataChange, facts: TableFacts) -> str | None:
         )
     if change.head_may_advance:
         return None
-    more = f", the last of {len(later)} commits," if len(later) > 1 else ""
     return (
         f"Branch main of table {change.table} was at {change.head}, and "
-        f"{_who(later[0], facts.snapshot_id)}{more} came in between."
+        f"{_came_between(later, facts.snapshot_id)}."
     )
+
+
+def who_came_between(before: TableFacts, after: TableFacts, partitions: Sequence[str]) -> str:
+    """A sentence about commits of others that took these partitions, empty where none shows."""
+    later = [s for s in _since(before.snapshot_id, after) or () if s.job_id is None]
+    if not later:
+        return ""
+    names = list(dict.fromkeys(partitions))
+    told = f"partition {names[0]}" if len(names) == 1 else f"{len(names)} partitions"
+    others = f", {names[0]} among them" if len(names) > 1 else ""
+    sentence = f"{_came_between(later, after.snapshot_id)} and changed {told}{others}."
+    return sentence[0].upper() + sentence[1:]
+
+
+def _came_between(later: Sequence[SnapshotFacts], head: int | None) -> str:
+    more = f", the last of {len(later)} commits," if len(later) > 1 else ""
+    return f"{_who(later[0], head)}{more} came in between"
 
 
 def _since(head: int | None, facts: TableFacts) -> list[SnapshotFacts] | None:

@@ -1,4 +1,4 @@
-"""CompactionPlan: an assessed table and a request go in, an immutable plan comes out."""
+"""CompactionPlan: an assessed table and arguments go in, an immutable plan comes out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup, PlannedFile, layout_name
 from neve.model.plan import CompactionPlan, NothingToDo, Reason
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
 from neve.model.steps import RewriteDataFiles
 from neve.planning.cost import CostModel, Rates, estimate, total
@@ -34,28 +35,19 @@ from neve.planning.staleness import newest_sequence_number
 MAX_REASONS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
-    """What the user asked for."""
-
-    strategy: Strategy = Strategy.AUTO
-    sort_columns: tuple[str, ...] = ()
-    max_cost_usd: float | None = None
-    engine: RewriteMode = RewriteMode.AUTO
-
-
 def make_plan(
     facts: TableFacts,
     assessment: Assessment,
     policy: CompactionPolicy,
-    request: PlanRequest,
+    arguments: RewriteDataFilesArguments,
     *,
+    max_cost_usd: float | None = None,
     cost_model: CostModel,
     rates: Rates,
     now: datetime,
 ) -> CompactionPlan:
     """Decide what to do, what it costs, and why the rest is left alone."""
-    sort_columns = _sort_columns(facts, request)
+    sort_columns = _sort_columns(facts, arguments)
     target = _effective_target(policy, rates)
     candidates: list[Candidate] = []
     reasons = _reasons_before_looking(facts)
@@ -64,18 +56,21 @@ def make_plan(
             facts,
             assessment,
             policy,
-            request.strategy,
+            arguments.strategy,
             target,
             sort_columns,
             settled_snapshots(facts, policy.target_file_size_bytes),
-            ordered_snapshots(facts, layout_name(request.strategy, sort_columns)),
+            ordered_snapshots(facts, layout_name(arguments.strategy, sort_columns)),
         ).select()
         candidates, reasons = selection.candidates, selection.reasons
     groups = [
-        (candidate.strategy, _group(facts, index, candidate, policy, request, cost_model, rates))
+        (
+            candidate.strategy,
+            _group(facts, index, candidate, policy, arguments.engine, cost_model, rates),
+        )
         for index, candidate in enumerate(candidates)
     ]
-    groups, over_budget = _within_budget(groups, request.max_cost_usd)
+    groups, over_budget = _within_budget(groups, max_cost_usd)
     steps = tuple(_steps(groups, policy, target, sort_columns, facts))
     planned = [group for _, group in groups]
     return CompactionPlan(
@@ -88,11 +83,12 @@ def make_plan(
         spec_id=facts.current_spec_id,
         created_at=now,
         where=facts.where,
-        strategy=request.strategy,
+        strategy=arguments.strategy,
         target_file_size_bytes=policy.target_file_size_bytes,
         small_file_bytes=policy.small_file_bytes,
         min_row_group_bytes=policy.min_row_group_bytes,
         undo_window_seconds=policy.undo_window_seconds,
+        verify=arguments.verify,
         steps=steps,
         reasons=_summarise(over_budget + reasons, has_work=bool(steps)),
         partitions=assessment.health.partitions,
@@ -101,21 +97,21 @@ def make_plan(
     )
 
 
-def _sort_columns(facts: TableFacts, request: PlanRequest) -> tuple[str, ...]:
-    if not request.strategy.orders_rows:
-        if request.sort_columns:
+def _sort_columns(facts: TableFacts, arguments: RewriteDataFilesArguments) -> tuple[str, ...]:
+    if not arguments.strategy.orders_rows:
+        if arguments.sort_columns:
             raise InputError(
-                f"Strategy {request.strategy} does not order rows, so it takes no sort columns.",
+                f"Strategy {arguments.strategy} does not order rows, so it takes no sort columns.",
                 next_step="Use --strategy sort or --strategy zorder with --sort-by.",
             )
         return ()
-    columns = request.sort_columns
-    if not columns and request.strategy is Strategy.SORT:
+    columns = arguments.sort_columns
+    if not columns and arguments.strategy is Strategy.SORT:
         columns = facts.sort_columns
     if not columns:
         raise InputError(
-            f"Strategy {request.strategy} needs columns, and the table has no sort order to use.",
-            next_step=f"Add --sort-by, for example --strategy {request.strategy} --sort-by a,b.",
+            f"Strategy {arguments.strategy} needs columns, and the table has no sort order to use.",
+            next_step=f"Add --sort-by, for example --strategy {arguments.strategy} --sort-by a,b.",
         )
     known = {column.name for column in facts.columns}
     for column in columns:
@@ -170,7 +166,7 @@ def _group(
     index: int,
     candidate: Candidate,
     policy: CompactionPolicy,
-    request: PlanRequest,
+    mode: RewriteMode,
     cost_model: CostModel,
     rates: Rates,
 ) -> FileGroup:
@@ -181,8 +177,9 @@ def _group(
             candidate.delete_files,
             candidate.strategy,
             policy.min_row_group_bytes,
+            policy.target_file_size_bytes,
         ),
-        request.engine,
+        mode,
     )
     return FileGroup(
         group_id=index,

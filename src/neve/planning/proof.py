@@ -70,34 +70,45 @@ def _lost_deletes(
 
 
 def prove(
-    change: Change, live_rows: Mapping[str, int], added_live_rows: Mapping[str, int] | None = None
+    change: Change,
+    live_rows: Mapping[str, int] | None,
+    added_live_rows: Mapping[str, int] | None = None,
 ) -> Proof:
     """Compare rows of what went with rows of what came, partition by partition.
 
     `live_rows` has the rows that readers saw in the files of `paths_to_scan`, and
-    `added_live_rows` those that they see in the files of `added_paths_to_scan`.
+    `added_live_rows` those that they see in the files of `added_paths_to_scan`. Where it is None,
+    nobody counted again: then deletes explain as many rows as the files have, and no more.
     """
     rows_in: dict[PartitionKey, int] = defaultdict(int)
     deleted: dict[PartitionKey, int] = defaultdict(int)
+    uncounted: dict[PartitionKey, int] = defaultdict(int)
     rows_out: dict[PartitionKey, int] = defaultdict(int)
     for file in change.removed:
         # Iceberg's own action makes one partition of all NaNs.
         partition = scope(file.partition)
         rows_in[partition] += file.record_count
-        deleted[partition] += _deleted(file, change.deletes[file.path], live_rows)
+        if live_rows is None and change.deletes[file.path].needs_scan:
+            uncounted[partition] += file.record_count
+        else:
+            deleted[partition] += _deleted(file, change.deletes[file.path], live_rows or {})
     for file in change.added:
         gone = _deleted(file, change.own_deletes[file.path], added_live_rows or {})
         rows_out[scope(file.partition)] += file.record_count - gone
     # Files of an old spec come back in partitions of the current one: only the sums compare.
     moved = {key[0] for key in rows_in} != {key[0] for key in rows_out} and bool(rows_out)
     keys = () if moved else sorted(rows_in.keys() | rows_out.keys(), key=str)
-    needs_scan = change.paths_to_scan or change.added_paths_to_scan
+    for key, most in uncounted.items():
+        missing = rows_in[key] - rows_out[key] - deleted[key]
+        if moved:
+            missing = sum(rows_in.values()) - sum(rows_out.values()) - sum(deleted.values())
+        deleted[key] += min(max(missing, 0), most)
     return Proof(
         level="metadata",
         rows_in=sum(rows_in.values()),
         rows_deleted=sum(deleted.values()),
         rows_out=sum(rows_out.values()),
-        deletes_counted_by="scan" if needs_scan else "metadata",
+        deletes_counted_by=_counted_by(change, is_counted=live_rows is not None),
         partitions=tuple(
             PartitionProof(
                 change.after.partition_name(key), rows_in[key], deleted[key], rows_out[key]
@@ -105,6 +116,12 @@ def prove(
             for key in keys
         ),
     )
+
+
+def _counted_by(change: Change, *, is_counted: bool) -> str:
+    if not (change.paths_to_scan or change.added_paths_to_scan):
+        return "metadata"
+    return "scan" if is_counted else "rewrite"
 
 
 def _deleted(file: DataFileFacts, deletes: FileDeletes, live_rows: Mapping[str, int]) -> int:

@@ -15,7 +15,7 @@ from neve.model.facts import (
     TableFacts,
 )
 from neve.planning.deletes import scope
-from neve.planning.staleness import newest_sequence_number
+from neve.planning.staleness import got_row_ids, newest_sequence_number, same_entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,21 @@ class Meanwhile:
         self.head = head
         self._problem = _problem(base, head)
         self._then = {file.path: file for file in base.data_files}
-        self._now = {file.path: file for file in head.data_files}
+        self._kept = same_entries(base, head)
+        self._got_row_ids = got_row_ids(base, head)
         self._deletes_then = _Deletes(base.delete_files, base.specs)
         self._deletes_now = _Deletes(head.delete_files, head.specs)
         self.base_sequence_number = newest_sequence_number(base)
 
     def standing(self, paths: Iterable[str]) -> Standing:
         """How the group of these sources stands."""
+        if self._got_row_ids:
+            return Standing("rows were given ids that the new files do not have")
         touched: list[TouchedSource] = []
         equalities: set[DeleteFileFacts] = set()
         for path in paths:
-            then, now = self._then[path], self._now.get(path)
-            if now is None or not _is_same(then, now):
+            then, now = self._then[path], self._kept.get(path)
+            if now is None:
                 return Standing(f"{path} was replaced or removed")
             before, after = self._deletes_then.of(then), self._deletes_now.of(now)
             if before == after:
@@ -109,7 +112,7 @@ class Meanwhile:
         Iceberg drops deletes that are older than every data file that stays, and does not look at
         the age that added files are given (apache/iceberg#10312).
         """
-        staying = [f.data_sequence_number for p, f in self._now.items() if p not in replaced]
+        staying = [f.data_sequence_number for f in self.head.data_files if f.path not in replaced]
         oldest = min(staying, default=None)
         return [d for d in equalities if oldest is None or d.data_sequence_number < oldest]
 
@@ -122,15 +125,6 @@ def _problem(base: TableFacts, head: TableFacts) -> str | None:
     if base.snapshot_id not in {snapshot.snapshot_id for snapshot in head.ancestry()}:
         return "the table went back to an earlier state"
     return None
-
-
-def _is_same(then: DataFileFacts, now: DataFileFacts) -> bool:
-    """A path may come back as another file, or as the same one with another age."""
-
-    def identity(file: DataFileFacts) -> tuple[object, ...]:
-        return (file.partition, file.size_bytes, file.record_count, file.data_sequence_number)
-
-    return identity(then) == identity(now)
 
 
 class _Deletes:

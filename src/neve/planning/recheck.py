@@ -143,7 +143,14 @@ def _route(
     delete_files: int,
 ) -> Route:
     """Whether the step's engine still takes the files; Spark may always be asked for."""
-    group = GroupFacts(facts, files, delete_files, step.strategy, plan.min_row_group_bytes)
+    group = GroupFacts(
+        facts,
+        files,
+        delete_files,
+        step.strategy,
+        plan.min_row_group_bytes,
+        plan.target_file_size_bytes,
+    )
     return route(group, RewriteMode(step.engine.value))
 
 

@@ -31,6 +31,13 @@ class GroupFacts:
     delete_files: int
     strategy: Strategy
     min_row_group_bytes: int
+    #: None where nobody asks how large files become.
+    target_file_size_bytes: int | None = None
+
+    @property
+    def files_above_target(self) -> int:
+        target = self.target_file_size_bytes
+        return 0 if target is None else sum(file.size_bytes > target for file in self.files)
 
 
 def refuses_nothing(group: GroupFacts) -> str | None:
@@ -57,6 +64,14 @@ def refusal_to_copy_in_store(group: GroupFacts) -> str | None:
 def refusal_to_rewrite(group: GroupFacts) -> str | None:
     """Why rows are left to Iceberg's own reader and writer, or None."""
     return _task_refusal(group) or _rows_refusal(group)
+
+
+def refusal_to_read_back(table: TableFacts) -> str | None:
+    """Why rows that Iceberg wrote cannot be held against those that they replace, or None."""
+    for column in table.columns:
+        if (found := LEFT_TO_ICEBERG.search(column.type)) and found[0] != "unknown":
+            return f"column {column.name} has the type {found[0]}, which has no fingerprints"
+    return None
 
 
 def wants_bloom_filters(properties: Mapping[str, str]) -> bool:
@@ -112,7 +127,7 @@ def _task_refusal(group: GroupFacts) -> str | None:
     if any(file.encrypted for file in files):
         return "encrypted files are not copied"
     if any(file.partition[0] != group.table.current_spec_id for file in files):
-        return "the files have an old partition spec"
+        return "the files have an old partition spec, and Iceberg moves rows to the current one"
     if len({file.path.partition(":")[0] for file in files}) > 1 or not files[0].path.startswith(
         COPYABLE_SCHEMES
     ):

@@ -25,7 +25,7 @@ def route(group: GroupFacts, mode: RewriteMode) -> Route:
     for row in allowed(mode):
         refusal = row.refuses(group)
         if refusal is None:
-            return Route(row.engine, _reason(row, group, why, mode))
+            return Route(row.engine, _reason(row, group, why, mode) + _whole(row, group))
         why = refusal
     raise AssertionError("The last engine refuses nothing.")
 
@@ -34,6 +34,14 @@ def _reason(row: EngineRow, group: GroupFacts, why: str | None, mode: RewriteMod
     if row.decodes:
         return why if why is not None else "asked for" if mode.value == row.engine else row.does
     return f"{row.does}; {KEEPS_ORDER}" if group.table.sort_order_id != 0 else row.does
+
+
+def _whole(row: EngineRow, group: GroupFacts) -> str:
+    """What a task makes of large files: a source is never shared out over two outputs."""
+    if not row.runs_in_task or not (large := group.files_above_target):
+        return ""
+    files = "1 file" if large == 1 else f"{large} files"
+    return f"; {files} above the target size {'stays' if large == 1 else 'stay'} in one piece"
 
 
 def task_ladder(group: GroupFacts, engine: Engine) -> tuple[Engine, ...]:

@@ -4,16 +4,42 @@ from __future__ import annotations
 
 from neve.model.errors import ProofFailed
 from neve.model.groups import FileGroup
-from neve.model.rewrite import TaskResult, WrittenFile
+from neve.model.policy import Verify
+from neve.model.rewrite import (
+    BytesCompared,
+    FileProof,
+    FooterRead,
+    RowFingerprints,
+    RowsCounted,
+    StoreDigests,
+    TaskResult,
+    WrittenFile,
+)
 from neve.planning.engines import row_of
 
+#: Proofs, the weakest first.
+STRENGTH: tuple[type[FileProof], ...] = (
+    RowsCounted,
+    FooterRead,
+    StoreDigests,
+    RowFingerprints,
+    BytesCompared,
+)
+LEVELS = tuple(proof.level for proof in STRENGTH)
+#: What is enough where less than a full check was asked for.
+LESS: dict[Verify, tuple[type[FileProof], ...]] = {
+    Verify.FULL: (),
+    Verify.METADATA: (FooterRead,),
+    Verify.OFF: (FooterRead, RowsCounted),
+}
 
-def check_result(group: FileGroup, result: TaskResult) -> None:
+
+def check_result(group: FileGroup, result: TaskResult, verify: Verify = Verify.FULL) -> None:
     """Raise unless the files hold the group's rows, less the deleted ones, each file proven."""
     rows_in = [file.record_count for file in group.files]
     for file in result.files:
         _check_rows(group, file)
-        _check_proof(file)
+        _check_proof(file, verify)
         _check_ranges(group, file)
         if file.metrics is None or file.unmeasured:
             _check_whole_inputs(rows_in, file)
@@ -66,11 +92,11 @@ def _check_whole_inputs(rows_in: list[int], file: WrittenFile) -> None:
         )
 
 
-def _check_proof(file: WrittenFile) -> None:
+def _check_proof(file: WrittenFile, verify: Verify) -> None:
     if not file.segments or any(size < 0 for size in file.segments.values()):
         raise ProofFailed(f"{file.path} does not tell who wrote it.")
     for engine in file.segments:
-        if not isinstance(file.proof, row_of(engine).proofs):
+        if not isinstance(file.proof, (*row_of(engine).proofs, *LESS[verify])):
             raise ProofFailed(
                 f"{file.path} has bytes by {engine}, which {file.proof.level} cannot prove."
             )

@@ -6,6 +6,7 @@ An alias stands for all that its anchor holds, so that ten lines may stand for a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def read_bounded(path: Path) -> str:
 def parse_yaml(text: str) -> object:
     """The document, or BadDocument with what is wrong and where."""
     return _parsed("YAML", text, _load_yaml)
+
+
+#: A text in quotes, which may hold two slashes, or a comment.
+_QUOTED_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
+
+
+def without_comments(text: str) -> str:
+    """JSON without what stands after two slashes, as people write it into configurations."""
+    return _QUOTED_OR_COMMENT.sub(lambda found: "" if found[0].startswith("//") else found[0], text)
 
 
 def parse_json(text: str) -> object:

@@ -28,10 +28,9 @@ from neve.model.policies import (
     Value,
     Window,
 )
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.policy.keys import (
     ENABLED,
     KEYS,
@@ -103,14 +102,6 @@ def build(table: TableRef, merged: Merged, matches: tuple[PolicyMatch, ...]) -> 
     )
     _check_ages(table, effective)
     return effective
-
-
-def plan_request(policy: EffectivePolicy) -> PlanRequest:
-    """What a compaction under this policy is asked for."""
-    arguments = policy.rewrite_data_files
-    return PlanRequest(
-        arguments.strategy, arguments.sort_columns, policy.budget.max_cost_usd, arguments.engine
-    )
 
 
 def shown_settings(policy: EffectivePolicy) -> list[tuple[str, str, str]]:
@@ -218,6 +209,7 @@ def _rewrite_data_files(table: TableRef, merged: Merged) -> RewriteDataFilesArgu
         sort_columns=columns,
         where=values.get("where"),
         engine=RewriteMode(values.get("engine", RewriteMode.AUTO)),
+        verify=Verify(values["verify"]) if "verify" in values else None,
     )
 
 

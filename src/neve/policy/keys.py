@@ -35,6 +35,7 @@ STRATEGY = "rewrite_data_files.strategy"
 SORT_ORDER = "rewrite_data_files.sort_order"
 MIN_SIZE_RATIO = "rewrite_data_files.min_file_size_ratio"
 MIN_SIZE_BYTES = "rewrite_data_files.options.min-file-size-bytes"
+VERIFY = "rewrite_data_files.verify"
 TARGET_SIZE = "rewrite_data_files.options.target-file-size-bytes"
 
 #: Keys that speak of the same thing: a stronger layer that sets one of them drops the others.
@@ -82,6 +83,7 @@ def _rewrite_data_files() -> list[Key]:
         Key(SORT_ORDER, read.sort_order, part, "sort_columns"),
         Key(f"{part}.where", read.text, part, "where"),
         Key(f"{part}.engine", read.choice("auto", "spark"), part, "engine"),
+        Key(VERIFY, read.verify, part, "verify"),
         Key(TARGET_SIZE, read.size, "compaction", "target_file_size_bytes"),
         Key(MIN_SIZE_BYTES, read.size, "compaction", "min_file_size_bytes"),
         Key(MIN_SIZE_RATIO, _RATIO, "compaction", "min_file_size_ratio"),

@@ -1,7 +1,8 @@
 """Which policies are for a table, and what they come to: pure, from layers to one value.
 
 Layers, from weak to strong: built-in defaults, the general sections of the configuration, the
-matching policies by priority, properties of Apache Amoro on the table (where the configuration
+matching policies by priority (those that were set while Neve runs after equal ones of the file),
+properties of Apache Amoro on the table (where the configuration
 asks for them), `neve.*` properties on the table, the command line. Values are merged one by one.
 """
 
@@ -114,7 +115,7 @@ def _merge(layers: Sequence[Layer]) -> dict[str, Setting]:
 
 
 def _of_rule(rule: PolicyRule) -> Layer:
-    source = _in_file(f"policy {rule.name!r}")
+    source = f"policy {rule.name!r} ({rule.origin})"
     values = {
         key: Setting(key, value, _in_file(rule.places[key]) if key in rule.places else source)
         for key, value in rule.values.items()

@@ -6,16 +6,16 @@ What a job is told is kept as such keys, so that it can be run again from its ar
 from __future__ import annotations
 
 from neve.model.errors import InputError
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Strategy
-from neve.planning.planner import PlanRequest
-from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY
+from neve.policy.keys import KEYS, MIN_SIZE_BYTES, SORT_ORDER, STRATEGY, VERIFY
 from neve.policy.resolve import check_overrides
 
 
 def say_compaction(
-    policy: CompactionPolicy, request: PlanRequest, where: str | None
+    policy: CompactionPolicy, arguments: RewriteDataFilesArguments, max_cost_usd: float | None
 ) -> dict[str, object]:
-    """Every key that makes this policy and this request out of any other policy.
+    """Every key that makes this policy and these arguments out of any other policy.
 
     What no key can say is refused: it would be forgotten by the next attempt at the job.
     """
@@ -32,21 +32,23 @@ def say_compaction(
     }
     said["undo_window"] = f"{policy.undo_window_seconds}s"
     said["guards.hot_partition_seconds"] = policy.hot_partition_seconds
-    said["rewrite_data_files.engine"] = str(request.engine)
-    said |= _order(request)
-    if request.max_cost_usd is not None:
-        said["budget.max_cost_usd"] = request.max_cost_usd
-    if where is not None:
-        said["rewrite_data_files.where"] = where
+    said["rewrite_data_files.engine"] = str(arguments.engine)
+    if arguments.verify is not None:
+        said[VERIFY] = str(arguments.verify)
+    said |= _order(arguments)
+    if max_cost_usd is not None:
+        said["budget.max_cost_usd"] = max_cost_usd
+    if arguments.where is not None:
+        said["rewrite_data_files.where"] = arguments.where
     check_overrides(said)
     return said
 
 
-def _order(request: PlanRequest) -> dict[str, object]:
-    if not request.strategy.orders_rows:
-        return {STRATEGY: str(request.strategy)}
-    columns = ", ".join("`" + column.replace("`", "``") + "`" for column in request.sort_columns)
-    if request.strategy is Strategy.ZORDER:
+def _order(arguments: RewriteDataFilesArguments) -> dict[str, object]:
+    if not arguments.strategy.orders_rows:
+        return {STRATEGY: str(arguments.strategy)}
+    columns = ", ".join("`" + column.replace("`", "``") + "`" for column in arguments.sort_columns)
+    if arguments.strategy is Strategy.ZORDER:
         columns = f"zorder({columns})"
-    order: dict[str, object] = {SORT_ORDER: columns} if request.sort_columns else {}
+    order: dict[str, object] = {SORT_ORDER: columns} if arguments.sort_columns else {}
     return {STRATEGY: "sort", **order}

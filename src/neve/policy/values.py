@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from neve.model.durations import format_duration, parse_duration
 from neve.model.errors import InputError
 from neve.model.policies import Value
+from neve.model.policy import Verify
 from neve.model.sizes import parse_size
 
 Reader = Callable[[object], Value]
@@ -101,6 +102,11 @@ def choice(*options: str) -> Reader:
         return word
 
     return read
+
+
+def verify(raw: object) -> str:
+    # YAML reads off without quotes as false.
+    return str(choice(*Verify)("off" if raw is False else raw))
 
 
 def duration(raw: object) -> int:

@@ -116,6 +116,9 @@ def _lanes(array: Any, field: Field) -> Lanes:
         return _lanes(pc.run_end_decode(array), field)
     if pa.types.is_dictionary(array.type):
         return _taken(array.indices, _lanes(array.dictionary, field), field)
+    if field.type.name == "uuid" and pa.types.is_string(array.type):
+        salt = _salt(field.id)
+        return _with_nulls(array, _pairs(_uuids(array), salt), salt)
     if pa.types.is_null(array.type):
         return tuple(np.full(len(array), lane) for lane in _salt(field.id).null)  # type: ignore[return-value]
     _check(array.type, field)
@@ -144,6 +147,8 @@ def _check(kind: Any, field: Field) -> None:
         MAP: pa.types.is_map,
         "string": lambda _: kind in (pa.string(), pa.large_string(), pa.string_view()),
         "binary": lambda _: kind in (pa.binary(), pa.large_binary(), pa.binary_view()),
+        # Spark knows no length of bytes.
+        "fixed": lambda _: kind in (wanted, pa.binary()),
         "decimal": lambda _: pa.types.is_decimal(kind) and kind.scale == field.type.scale,
     }.get(field.type.name, lambda _: kind == wanted)
     if not alike(kind):
@@ -203,6 +208,18 @@ def _pairs(array: Any, salt: _Salt) -> Lanes:
     raw = array.buffers()[1][16 * array.offset :][:size] if size else b""
     words = np.frombuffer(raw, dtype=np.uint64).reshape(-1, 2)
     return _keyed(words[:, 0].copy(), words[:, 1].copy(), salt)
+
+
+def _uuids(array: Any) -> Any:
+    """UUIDs as bytes, of the texts that Spark has of them."""
+    digits = pc.replace_substring(array.fill_null("0" * 32), "-", "")
+    try:
+        raw = bytes.fromhex("".join(digits.to_pylist()))
+    except ValueError:
+        raw = b""
+    if len(raw) != 16 * len(array):
+        raise RowsUnsupported("A text is no UUID: no fingerprint.")
+    return pa.Array.from_buffers(pa.binary(16), len(array), [None, pa.py_buffer(raw)])
 
 
 def _keyed(first: Words, second: Words, salt: _Salt) -> Lanes:

@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 from neve.model.rewrite import ColumnMetrics
 from neve.planning.bounds import bound_type
 from neve.rows.metric_modes import MetricsMode
-from neve.rows.sameness import plain_values
+from neve.rows.sameness import FLOATING, plain_values
 from neve.rows.schema import STRUCT, Field, Schema
 
-_FLOATING: Final = ("float", "double")
 _MAX_CODE_POINT: Final = 0x10FFFF
 
 
@@ -33,6 +32,8 @@ class ValueMetrics:
     nan_count: int | None = None
     lower: Any = None
     upper: Any = None
+    #: The pairs of signs that UUIDs have as two longs; more than one, and orders differ.
+    signs: frozenset[int] = frozenset()
 
     def merged(self, other: ValueMetrics) -> ValueMetrics:
         """Of the values of both."""
@@ -45,6 +46,7 @@ class ValueMetrics:
             nans,
             min(lowers, key=_order, default=None),
             max(uppers, key=_order, default=None),
+            self.signs | other.signs,
         )
 
 
@@ -117,7 +119,7 @@ def _leaves(fields: Sequence[Field], above: tuple[Field, ...] = ()) -> Iterator[
 
 
 def _all(parts: Sequence[ValueMetrics], field: Field) -> ValueMetrics:
-    found = ValueMetrics(0, 0, 0 if field.type.name in _FLOATING else None)
+    found = ValueMetrics(0, 0, 0 if field.type.name in FLOATING else None)
     for part in parts:
         found = found.merged(part)
     return found
@@ -134,10 +136,22 @@ def _of_chunk(array: Any, path: Sequence[Field]) -> ValueMetrics:
         if array.dictionary.null_count:
             array = array.dictionary_decode()
             nulls = array.null_count
-    if field.type.name in _FLOATING:
+    if field.type.name in FLOATING:
         return _of_floats(plain_values(array, field), nulls)
-    lower, upper = _extremes(_used(array), field)
-    return ValueMetrics(len(array), nulls, None, lower, upper)
+    used = _used(array)
+    lower, upper = _extremes(used, field)
+    signs = _signs(plain_values(used, field)) if field.type.name == "uuid" else frozenset()
+    return ValueMetrics(len(array), nulls, None, lower, upper, signs)
+
+
+def _signs(array: Any) -> frozenset[int]:
+    """Java compares UUIDs as two signed longs, others by unsigned bytes."""
+    values = array.drop_null()
+    if not len(values):
+        return frozenset()
+    data = np.frombuffer(values.buffers()[1], dtype=np.uint8, offset=16 * values.offset)
+    signs = data[: 16 * len(values)].reshape(-1, 2, 8)[:, :, 0] >> 7
+    return frozenset(np.unique(signs @ np.array([2, 1], dtype=np.uint8)).tolist())
 
 
 def _used(array: Any) -> Any:
@@ -190,7 +204,7 @@ def _serialised(
     found: ValueMetrics, field: Field, length: int | None
 ) -> tuple[bytes | None, bytes | None]:
     of = bound_type(str(field.type))
-    if of is None or found.lower is None:
+    if of is None or found.lower is None or len(found.signs) > 1:
         return None, None
     low, high = found.lower, found.upper
     if field.type.name == "string":

@@ -22,13 +22,13 @@ from neve.model.errors import (
     TableNotFound,
     TableUnreadable,
 )
-from neve.model.facts import TableFacts
 from neve.model.job import Job, JobRequest, JobState, retry_delay_seconds
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome, Status
 from neve.service.context import JobContext
 from neve.service.operations.rewrite_data_files import PLAN
 from neve.service.operations.rollback import OPERATION as ROLLBACK
+from neve.service.verify import is_listed
 
 #: What is wrong may be right in a while: a catalog that was away, an engine that died, a writer.
 MAY_PASS = (CatalogError, EnvironmentProblem, ExecutionError, TableBusy)
@@ -102,8 +102,3 @@ def _may_show(context: JobContext) -> bool:
         return is_listed(context.job_id, context.services.surveyor.survey(context.table))
     except NeveError:
         return True
-
-
-def is_listed(job_id: str, facts: TableFacts) -> bool:
-    """Whether any snapshot of the table is the job's, on whatever branch."""
-    return any(snapshot.job_id == job_id for snapshot in facts.snapshots)

@@ -120,7 +120,7 @@ def _tables_by_channel(
 
 
 def _configured(services: Services) -> Iterable[str]:
-    book = services.policies.book
+    book = services.policies.current
     named = [rule.values.get(KEY, ()) for rule in book.rules]
     if general := book.general.get(KEY):
         named.append(general.value or ())

@@ -19,13 +19,14 @@ from neve.model.figures import (
 from neve.model.job import JobState
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+from neve.model.workers import EngineState
 from neve.service.store_ports import JobStore
 
 
 def figures_of(store: JobStore, max_tables: int) -> Figures:
     """Figures of the whole deployment, with those of the tables whose jobs ended last."""
     totals = store.totals
-    counters = totals.counters
+    counters, workers = totals.counters, store.workers.all()
     ended = {
         (operation, JobState(state)): round(count)
         for name, count in counters.items()
@@ -44,6 +45,8 @@ def figures_of(store: JobStore, max_tables: int) -> Figures:
         dead=totals.dead,
         set_aside=len(store.set_aside_tables()),
         tables=_tables(store, max_tables) if max_tables else (),
+        workers=len(workers),
+        workers_ready=sum(worker.engine.state is EngineState.READY for worker in workers),
     )
 
 

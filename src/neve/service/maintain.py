@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
 from neve.model.job import JobRequest, Trigger
-from neve.model.maintenance import MaintainRequest, OperationReport, ReportStatus, TableReport
+from neve.model.maintenance import (
+    HandOver,
+    MaintainRequest,
+    OperationReport,
+    ReportStatus,
+    TableReport,
+)
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
-from neve.service.context import Prepared
+from neve.service.context import OVERRIDES, Prepared
 from neve.service.operations.handler import PlannedHandler
 from neve.service.operations.registry import PLANNED
 from neve.service.policies import DELETING
@@ -35,22 +41,52 @@ CHANGES = frozenset({ReportStatus.SUCCEEDED, ReportStatus.FAILED, ReportStatus.U
 
 
 def maintain_tables(
-    services: Services, tables: Sequence[TableRef], request: MaintainRequest
+    services: Services,
+    tables: Sequence[TableRef],
+    request: MaintainRequest,
+    hand_over: HandOver | None = None,
 ) -> list[TableReport]:
-    """Maintain the tables, some of them at the same time, and write one log for all."""
+    """Maintain the tables, some of them at the same time, and write one log for all.
+
+    With `hand_over`, jobs are run by whoever that hands them to, and logged there.
+    """
     quiet = replace(services, reporter=_Quiet())
+    runner = _Runner(quiet, request, hand_over)
     reports: dict[TableRef, TableReport] = {}
     services.reporter(f"Maintaining {len(tables)} tables …")
     with ThreadPoolExecutor(request.parallel_tables, "neve-table") as pool:
-        futures = {pool.submit(_maintain_table, quiet, t, request): t for t in tables}
-        for done, future in enumerate(as_completed(futures), 1):
-            reports[futures[future]] = _result(future, futures[future])
-            services.reporter.progress(done, len(tables))
+        futures = {pool.submit(_maintain_table, runner, t): t for t in tables}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                reports[futures[future]] = _result(future, futures[future])
+                services.reporter.progress(done, len(tables))
+        except KeyboardInterrupt:
+            # The pool waits for its threads, which need to know.
+            services.stop.ask()
+            raise
     ordered = [reports[table] for table in tables]
     if request.dry_run:
         return ordered
     services.store.record_run([report.table for report in ordered if report.operations])
-    return write_log(services, ordered)
+    return write_log(services, ordered, logged=runner.handed_over)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """How what has work is run: here, or by somebody else."""
+
+    services: Services
+    request: MaintainRequest
+    hand_over: HandOver | None = None
+    #: Jobs that somebody else has run.
+    handed_over: set[str] = field(default_factory=set)
+
+    def run(self, request: JobRequest, prepared: Prepared) -> Outcome:
+        if self.hand_over is None:
+            return run(self.services, request, prepared=prepared, log=False)
+        outcome = self.hand_over(request)
+        self.handed_over.add(outcome.job_id)
+        return outcome
 
 
 def _result(future: Future[TableReport], table: TableRef) -> TableReport:
@@ -68,13 +104,14 @@ def _result(future: Future[TableReport], table: TableRef) -> TableReport:
     )
 
 
-def _maintain_table(services: Services, table: TableRef, request: MaintainRequest) -> TableReport:
+def _maintain_table(runner: _Runner, table: TableRef) -> TableReport:
+    services, request = runner.services, runner.request
     if services.stop.is_asked:
         return TableReport(table, (), skipped="The run was stopped before its turn.")
     try:
         facts = services.surveyor.survey(table)
-        policy = services.policies.effective(facts, apply=request.apply)
-        if skipped := _not_now(services, policy, request):
+        policy = services.policies.effective(facts, request.overrides, apply=request.apply)
+        if skipped := not_now(services, policy, request):
             return TableReport(table, (), skipped=skipped)
         if not request.dry_run:
             # Where there is nothing to do, no operation looks after lost jobs.
@@ -85,7 +122,7 @@ def _maintain_table(services: Services, table: TableRef, request: MaintainReques
     started = time.monotonic()
     reports = []
     for handler in PLANNED:
-        report = _one(services, facts, policy, handler, request, started)
+        report = _one(runner, facts, policy, handler, started)
         reports.append(_with_failure(services, facts, report))
         if report.status in CHANGES:
             try:
@@ -99,11 +136,10 @@ def _maintain_table(services: Services, table: TableRef, request: MaintainReques
 
 
 def _one(
-    services: Services,
+    runner: _Runner,
     facts: TableFacts,
     policy: EffectivePolicy,
     handler: PlannedHandler,
-    request: MaintainRequest,
     started: float,
 ) -> OperationReport:
     operation = handler.operation
@@ -112,7 +148,7 @@ def _one(
     if _is_over(policy, started):
         return OperationReport(operation, ReportStatus.SKIPPED, "The time budget is used up.")
     try:
-        return _planned_or_run(services, facts, policy, handler, dry_run=request.dry_run)
+        return _planned_or_run(runner, facts, policy, handler)
     except NeveError as error:
         return OperationReport(
             operation, ReportStatus.FAILED, error.message, next_step=error.next_step
@@ -120,28 +156,26 @@ def _one(
 
 
 def _planned_or_run(
-    services: Services,
-    facts: TableFacts,
-    policy: EffectivePolicy,
-    handler: PlannedHandler,
-    *,
-    dry_run: bool,
+    runner: _Runner, facts: TableFacts, policy: EffectivePolicy, handler: PlannedHandler
 ) -> OperationReport:
+    services = runner.services
     started_at, operation = services.clock(), handler.operation
     plan = handler.plan(services, facts, policy)
     if plan.is_empty:
         outcome = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
-    if dry_run:
+    if runner.request.dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
-    request = JobRequest(facts.table, handler.name, trigger=Trigger.MAINTAIN)
-    outcome = run(services, request, prepared=Prepared(plan, facts), log=False)
+    said = {OVERRIDES: runner.request.overrides} if runner.request.overrides else {}
+    request = JobRequest(facts.table, handler.name, said, trigger=Trigger.MAINTAIN)
+    outcome = runner.run(request, Prepared(plan, facts))
     return OperationReport(
         operation, ReportStatus(outcome.status.value), outcome.reason, outcome=outcome
     )
 
 
-def _not_now(services: Services, policy: EffectivePolicy, request: MaintainRequest) -> str | None:
+def not_now(services: Services, policy: EffectivePolicy, request: MaintainRequest) -> str | None:
+    """Why the table is left alone as a whole; None where it is not."""
     now = services.clock()
     if not policy.is_enabled:
         source = policy.setting("enabled").source
@@ -210,10 +244,16 @@ def _still(
     )
 
 
-def write_log(services: Services, reports: Sequence[TableReport]) -> list[TableReport]:
-    """One commit for each log table; problem with the log is said, not raised."""
+def write_log(
+    services: Services, reports: Sequence[TableReport], logged: Collection[str] = ()
+) -> list[TableReport]:
+    """One commit for each log table; problem with the log is said, not raised.
+
+    Jobs that somebody else has logged are left out.
+    """
     services.reporter("Writing the maintenance log …")
-    outcomes = [r.outcome for report in reports for r in report.operations if r.outcome]
+    found = [r.outcome for report in reports for r in report.operations if r.outcome]
+    outcomes = [outcome for outcome in found if outcome.job_id not in logged]
     problems: dict[tuple[str, tuple[str, ...]], str] = {}
     places = dict.fromkeys((o.table.catalog, o.table.namespace) for o in outcomes)
     for place in places:

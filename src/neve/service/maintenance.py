@@ -11,10 +11,10 @@ from neve.model.health import Health
 from neve.model.job import JobRequest
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest
 from neve.policy.saying import say_compaction
 from neve.service.context import OVERRIDES, JobContext
 from neve.service.operations.rewrite_data_files import (
@@ -24,7 +24,6 @@ from neve.service.operations.rewrite_data_files import (
     compact,
     plan_compaction,
     refuse_if_stale,
-    with_undo_window,
 )
 from neve.service.run_job import run_work
 from neve.service.services import Services
@@ -39,33 +38,38 @@ class Maintenance(Services):
         return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
 
     def plan(
-        self, table: TableRef, request: PlanRequest, *, where: str | None, policy: CompactionPolicy
+        self,
+        table: TableRef,
+        arguments: RewriteDataFilesArguments,
+        *,
+        policy: CompactionPolicy,
+        max_cost_usd: float | None = None,
     ) -> CompactionPlan:
-        return plan_compaction(self, self.surveyor.survey(table, where=where), request, policy)
+        facts = self.surveyor.survey(table, where=arguments.where)
+        return plan_compaction(self, facts, arguments, policy, max_cost_usd)
 
     def apply(self, plan: CompactionPlan, *, log: bool = True) -> Outcome:
         """Run exactly this plan, or refuse it."""
-        refuse_if_stale(self, plan)
-        wanted = with_undo_window(self, plan)
+        seen = refuse_if_stale(self, plan)
         request = JobRequest(plan.table, str(OPERATION), {PLAN: to_document(plan)})
-        return run_work(self, request, partial(apply_exactly, plan=wanted), log=log)
+        return run_work(self, request, partial(apply_exactly, plan=plan, seen=seen), log=log)
 
     def compact(
         self,
         table: TableRef,
-        request: PlanRequest,
+        arguments: RewriteDataFilesArguments,
         *,
-        where: str | None,
         policy: CompactionPolicy,
+        max_cost_usd: float | None = None,
         log: bool = True,
     ) -> Outcome:
         """Plan and run. What is asked for here and not by the table's policy is kept as keys."""
-        said = {OVERRIDES: say_compaction(policy, request, where)}
+        said = {OVERRIDES: say_compaction(policy, arguments, max_cost_usd)}
 
         def work(context: JobContext) -> Outcome:
             def plan_of(facts: TableFacts) -> CompactionPlan:
-                return plan_compaction(context.services, facts, request, policy)
+                return plan_compaction(context.services, facts, arguments, policy, max_cost_usd)
 
-            return compact(context, plan_of, where=where)
+            return compact(context, plan_of, where=arguments.where)
 
         return run_work(self, JobRequest(table, str(OPERATION), said), work, log=log)

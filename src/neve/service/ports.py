@@ -18,7 +18,7 @@ from neve.model.integrity import (
     Stored,
     TableIntegrity,
 )
-from neve.model.metadata_change import MetadataChange
+from neve.model.metadata_change import MetadataChange, UndoTag
 from neve.model.notices import Notice
 from neve.model.operation import Operation
 from neve.model.orphans import (
@@ -145,8 +145,10 @@ class Surveyor(Protocol):
 class MetadataWriter(Protocol):
     """Changes where main points, tags, and which snapshots are listed; no engine is needed."""
 
-    def commit(self, change: MetadataChange) -> None:
+    def commit(self, change: MetadataChange) -> TableFacts:
         """One commit against the state that the change was judged by, without a retry.
+
+        Returns the table as it is with the change, without its files.
 
         Raises CommitConflict where somebody came in between, and then nothing was changed.
         """
@@ -180,8 +182,12 @@ class Engine(Protocol):
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
-        """Replace files by what was staged, unless a writer touched them since the snapshot."""
+        """Replace files by what was staged, unless a writer touched them since the snapshot.
+
+        The same commit sets the tag on the state that it is made on, unless the tag is there.
+        """
         ...
 
     def rewrite(
@@ -192,6 +198,13 @@ class Engine(Protocol):
         reporter: Reporter,
     ) -> None:
         """Order rows: rewrite and commit all files of the step's partitions."""
+        ...
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those that `stage` and `rewrite` would read as other values.
+
+        Each with the reason. What cannot be opened is not among them.
+        """
         ...
 
     def execute(
@@ -215,7 +228,10 @@ class Engine(Protocol):
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
-    ) -> None: ...
+        undo: UndoTag | None = None,
+    ) -> None:
+        """Replace data files, with the tag, unless a writer touched them since the snapshot."""
+        ...
 
     def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
         """Write deletes again for the files that their rows went to. Nothing is committed.
@@ -225,9 +241,14 @@ class Engine(Protocol):
         ...
 
     def change_files(
-        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+        self,
+        table: TableRef,
+        head_id: int,
+        change: FileChange,
+        properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
-        """Commit the change on exactly this head.
+        """Commit the change, with the tag, on exactly this head.
 
         Raises CommitConflict where there is another one, whoever made it; then nothing changed.
         """
@@ -236,6 +257,10 @@ class Engine(Protocol):
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]: ...
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+        ...
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

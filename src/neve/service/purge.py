@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from neve.model.job import JobState
 from neve.model.orphans import FileTotals, KeptReason, QuarantineEntry, QuarantineState
 from neve.planning.operations import remove_orphan_files as guards
 from neve.service.lease import HeldLease
@@ -85,6 +86,8 @@ def _delete(
     services, table = found.sweeper.services, found.sweeper.table
     agreed = _agreed(found, held, entries, changes)
     held.check()
+    # From here on the job has begun: what fails is left to the next turn, and not tried again.
+    held.enter(JobState.REWRITING)
     # The intention is written first: a crash leaves a list, not a riddle.
     services.store.quarantine.move(_ids(agreed), QuarantineState.PURGING, "")
     held.require()

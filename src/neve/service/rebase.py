@@ -94,6 +94,7 @@ def _commit(run: StepRun, chosen: Replacements, describe: Describe) -> None:
         [file for one in chosen.values() for file in one.removed],
         [file for one in chosen.values() for file in one.added],
         _properties(run, chosen, describe),
+        run.undo,
     )
 
 
@@ -123,7 +124,7 @@ def _commit_on_head(run: StepRun, followed: _Followed, describe: Describe) -> No
     properties[REBASED_FROM_PROPERTY] = str(run.base.snapshot_id)
     try:
         _enter_commit(run)
-        run.services.engine.change_files(run.table, followed.head_id, change, properties)
+        run.services.engine.change_files(run.table, followed.head_id, change, properties, run.undo)
     except (CommitConflict, JobRefused):
         # Not committed for sure. After an unknown commit nothing is called a leftover.
         run.remember_leftovers(sorted({delete.path for delete in followed.deletes.added}))

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from neve.model.errors import (
     CommitUnknown,
+    EngineDied,
     EnvironmentProblem,
     ExecutionError,
     JobRefused,
@@ -20,12 +21,13 @@ from neve.model.job import Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
-from neve.service.again import can_be_repeated, delay_after_loss, is_listed
-from neve.service.lease import HeldLease
+from neve.service.again import can_be_repeated, delay_after_loss
+from neve.service.context import JobContext
 from neve.service.notices import notify_job
 from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
-from neve.service.verify import snapshots_of, verify_commits
+from neve.service.undo import settle_undo_tag
+from neve.service.verify import is_listed, snapshots_of, verify_commits
 
 ROLLBACK = "rollback"
 NO_SNAPSHOT = "It left no snapshot in the table."
@@ -61,12 +63,11 @@ def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, 
     for job in settle_untraceable(services, services.store.unfinished(facts.table)):
         try:
             state, reason = _judge(services, job, facts)
+            _settle(services, job, facts, state, reason)
         except StoreError:
             raise
         except NeveError as error:
             left.append((job, error))
-        else:
-            _settle(services, job, facts, state, reason)
     return left
 
 
@@ -75,8 +76,14 @@ def _settle(services: Services, job: Job, facts: TableFacts, state: JobState, re
     is_repeated = job.max_attempts > 1 and can_be_repeated(job.request)
     if state is JobState.FAILED and is_repeated and not is_listed(job.job_id, facts):
         services.store.requeue(job, f"Its worker ended early. {reason}", delay_after_loss(job))
+        # The next attempt takes the tag over, if there is one.
+        queued = services.store.job(job.job_id)
+        if queued is not None and queued.state.is_final:
+            settle_undo_tag(services, facts, job.job_id)
     else:
-        services.store.settle(job, state, reason)
+        # A rollback's tag keeps what it left behind, and is where it belongs.
+        note = "" if job.operation == ROLLBACK else settle_undo_tag(services, facts, job.job_id)
+        services.store.settle(job, state, f"{reason} {note}".strip())
     notify_job(services, job.job_id)
 
 
@@ -109,17 +116,27 @@ def settle_untraceable(services: Services, jobs: Sequence[Job]) -> list[Job]:
     return [job for job in jobs if not job.request.is_for_trino]
 
 
-def settle_after(services: Services, held: HeldLease, error: NeveError) -> None:
+def settle_after(context: JobContext, error: NeveError) -> None:
     """End a job that an error has ended; the error itself must not be hidden by more of them."""
-    state = JobState.UNKNOWN
+    services, held, state = context.services, context.held, JobState.UNKNOWN
     if isinstance(error, ExecutionError | EnvironmentProblem | JobRefused) and not isinstance(
         error, CommitUnknown
     ):
         with suppress(NeveError):
             # A commit may have landed before the error, and is verified with the next turn then.
-            if not snapshots_of(held.lease.job_id, services.surveyor.survey(held.lease.table)):
+            facts = services.surveyor.survey(context.table)
+            if not snapshots_of(context.job_id, facts):
                 state = JobState.FAILED
+                _drop_tag(context, facts, error)
     held.end(state, error.message)
+
+
+def _drop_tag(context: JobContext, facts: TableFacts, error: NeveError) -> None:
+    # What a process that is gone asked for may still be on its way to the catalog.
+    if context.operation != ROLLBACK and not isinstance(error, EngineDied):
+        # Whoever lost the table has lost the tag, too: another attempt may have taken it over.
+        context.held.require()
+        settle_undo_tag(context.services, facts, context.job_id)
 
 
 def _judge(services: Services, job: Job, facts: TableFacts) -> tuple[JobState, str]:

@@ -23,7 +23,8 @@ from neve.model.facts import (
 )
 from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState, Progress
-from neve.model.outcome import EngineUse
+from neve.model.metadata_change import UndoTag
+from neve.model.outcome import EngineUse, LeftAlone
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
 from neve.model.steps import RewriteDataFiles
@@ -32,11 +33,14 @@ from neve.planning.engines import row_of
 from neve.planning.packing import split_evenly
 from neve.planning.planner import step_for_spark
 from neve.planning.proof import Change
+from neve.planning.staleness import paths_of
 from neve.service.lease import HeldLease
+from neve.service.left_alone import told, without_misread
 from neve.service.services import Services
 from neve.service.staged import run_staged
 from neve.service.step_run import StepResult, StepRun, shared_out, use_of_spark
 from neve.service.tasks import run_in_tasks
+from neve.service.undo import keep_for_undo
 
 #: Times that groups are planned in all, where writers take their files.
 MAX_ROUNDS = 5
@@ -68,6 +72,8 @@ class Run:
     started_at: datetime
     #: Plans the table again, for a run that may; None for a plan that is run as it is.
     replan: Replan | None = None
+    #: Set with the first commit; None where the tag is there already.
+    undo: UndoTag | None = None
     #: What the outcome should mention besides its figures.
     notes: list[str] = field(default_factory=list)
     #: Groups that a writer took; a list, because the run itself is a value.
@@ -81,6 +87,9 @@ class Run:
     #: Groups that were committed, and the bytes that were written for them.
     committed: list[FileGroup] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
+    #: Files that engines inside tasks refused, and those that nobody rewrites.
+    refused: set[str] = field(default_factory=set)
+    left_alone: list[LeftAlone] = field(default_factory=list)
 
     @property
     def conflicts(self) -> int:
@@ -175,6 +184,7 @@ def _run_plan(
                 f"{len(groups)} groups could not be {_done(part.engine)} and went to Spark: "
                 f"{result.refused[0][1].rstrip('.')}."
             )
+            run.refused.update(path for group in groups for path in paths_of(group))
             parts.appendleft(step_for_spark(base, part, groups))
     return None, taken
 
@@ -267,18 +277,29 @@ def _run_part(
     properties = properties_of(run, number, part)
     if row_of(part.engine).runs_in_task:
         return _timed(run, lambda: run_in_tasks(_step_run(run, number, part, base, properties)))
+    kept, left = without_misread(run.services, base, part, run.refused)
+    if left:
+        run.left_alone.extend(left)
+        run.notes.append(told(left))
+    if kept is None:
+        return StepResult()
+    part = kept
     properties = {**properties, ENGINE_PROPERTY: str(part.engine)}
     if part.strategy.orders_rows:
+        if run.undo is not None:
+            # Planned again by another policy: Iceberg's action commits without the tag.
+            now = run.services.surveyor.outline(run.plan.table)
+            keep_for_undo(run.services, now, run.job_id, run.plan.undo_window_seconds)
         return _timed(run, lambda: _order_rows(run, part, base, properties))
     if is_near:
         _look_out_for_writers(run)
-    else:
-        _wait_for_writers(run, base)
+    has_waited = not is_near and _wait_for_writers(run, base)
+    is_fresh = number == 0 and base is run.before and not has_waited
     started = run.services.clock()
 
     def rewrite() -> StepResult:
-        # One look more, and a window that is shorter for writers.
-        head = run.services.surveyor.survey(run.plan.table)
+        # One look more where time has passed, and a window that is shorter for writers.
+        head = base if is_fresh else run.services.surveyor.survey(run.plan.table)
         return run_staged(_step_run(run, number, part, head, properties))
 
     result = _timed(run, rewrite)
@@ -308,6 +329,8 @@ def _step_run(
         run.held,
         properties,
         run.plan.min_row_group_bytes,
+        run.undo,
+        run.plan.verify,
     )
 
 
@@ -335,13 +358,14 @@ def _order_rows(
     )
 
 
-def _wait_for_writers(run: Run, facts: TableFacts) -> None:
-    """Begin between two commits of a writer with a rhythm."""
+def _wait_for_writers(run: Run, facts: TableFacts) -> bool:
+    """Begin between two commits of a writer with a rhythm; True where that took time."""
     others = _commits_of_others(facts)
     window = max(run.windows, default=USUAL_WINDOW_SECONDS)
     seconds = seconds_to_wait(others, run.services.clock(), window_seconds=window)
     if seconds > 0:
         run.services.sleep(seconds)
+    return seconds > 0
 
 
 def _look_out_for_writers(run: Run) -> None:

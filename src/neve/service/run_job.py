@@ -183,7 +183,7 @@ def _engine_for(
 def _end(context: JobContext, error: NeveError) -> None:
     """An error before the first change ends the job; after it, the table decides."""
     if context.held.has_begun:
-        settle_after(context.services, context.held, error)
+        settle_after(context, error)
     else:
         context.held.end(JobState.FAILED, error.message)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from neve.model.errors import ExecutionError, JobRefused, ProofFailed
-from neve.model.facts import DataFileFacts
+from neve.model.facts import PROOF_PROPERTY, DataFileFacts
 from neve.model.groups import FileGroup
-from neve.model.rewrite import StagedFiles, StageOrder
+from neve.model.policy import Verify
+from neve.model.rewrite import FooterRead, RowFingerprints, RowsCounted, StagedFiles, StageOrder
 from neve.planning.deletes import DeleteIndex, FileDeletes
 from neve.planning.staleness import paths_of
 from neve.service.step_run import (
@@ -75,6 +77,7 @@ def _order(run: StepRun, number: int, order: Written) -> StageOrder:
         sum(group.expected_output_files for group in order.groups),
         run.step.target_file_size_bytes,
         counts=any(deletes.needs_scan for _, deletes in _deletes(run, order)),
+        reads_back=run.verify is Verify.FULL,
     )
 
 
@@ -100,6 +103,19 @@ def check_rows(run: StepRun, order: Written, files: StagedFiles) -> None:
             f"Group {first.group_id} of {first.partition} has {rows} live rows, "
             f"and its rewritten files {files.rows}."
         )
+    if run.verify is Verify.FULL:
+        _check_values(order.groups[0], files.proof, rows)
+
+
+def _check_values(group: FileGroup, proof: RowFingerprints | None, rows: int) -> None:
+    """The same of the rows' values, where it was asked for: whoever cannot tell has not proven."""
+    problem = "were not read back" if proof is None else proof.problem
+    if proof is not None and not proof.expected.startswith(f"{rows}:"):
+        problem = f"were held against {proof.expected.partition(':')[0]} rows, and not {rows}"
+    if problem:
+        raise ProofFailed(
+            f"The rewritten files of group {group.group_id} of {group.partition} {problem}."
+        )
 
 
 def _commit(
@@ -110,12 +126,23 @@ def _commit(
     assert snapshot_id is not None
 
     def commit(numbers: Sequence[int]) -> None:
-        run.services.engine.commit_staged(
-            run.table, snapshot_id, [staged[number] for number in numbers], run.properties
-        )
+        chosen = [staged[number] for number in numbers]
+        properties = {**run.properties, **_described(run.verify, chosen)}
+        run.services.engine.commit_staged(run.table, snapshot_id, chosen, properties, run.undo)
 
     return commit_untouched(
         run,
         {n: replace(orders[n], outputs=files.paths) for n, files in staged.items()},
         commit,
     )
+
+
+def _described(verify: Verify | None, chosen: Sequence[StagedFiles]) -> dict[str, str]:
+    """What the snapshot says of the proof of its new files."""
+    levels = {Verify.FULL: RowFingerprints.level, Verify.OFF: RowsCounted.level}
+    told = {
+        "level": levels.get(verify, FooterRead.level) if verify else FooterRead.level,
+        "rows": sum(files.rows for files in chosen),
+        "files": sum(len(files.paths) for files in chosen),
+    }
+    return {PROOF_PROPERTY: json.dumps(told, sort_keys=True)}

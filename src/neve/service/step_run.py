@@ -10,8 +10,9 @@ from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup
 from neve.model.job import JobState
+from neve.model.metadata_change import UndoTag
 from neve.model.outcome import EngineUse
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.planning.staleness import changed_files, paths_of
@@ -37,6 +38,10 @@ class StepRun:
     held: HeldLease
     properties: Mapping[str, str]
     min_row_group_bytes: int
+    #: Set with the job's first commit, on the state that it is made on.
+    undo: UndoTag | None = None
+    #: What was asked for; None leaves it to the way of rewriting.
+    verify: Verify | None = None
 
     def remember_leftovers(self, paths: Sequence[str]) -> None:
         """Files that will not be committed; deleting them is for the sweeper, not for this run."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from neve.access.approvals import Approval, ApprovalState
 from neve.access.chain import AuditHead, AuditRow
 from neve.access.keys import ApiKey
+from neve.model.database import WriteKey
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
 from neve.model.figures import StoreTotals
@@ -33,6 +34,7 @@ from neve.model.orphans import (
 )
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+from neve.service.shared_ports import StoredPolicies, Workers
 
 
 class Quarantine(Protocol):
@@ -181,8 +183,12 @@ class SetAsideTables(Protocol):
         """Attempts on the table that failed since the last one that succeeded."""
         ...
 
-    def set_aside(self, table: TableRef, reason: str) -> None:
-        """Let workers leave the table alone; its jobs stay queued."""
+    def set_aside(self, table: TableRef, reason: str, retry_seconds: float | None = None) -> None:
+        """Let workers leave the table alone; its jobs stay queued.
+
+        With `retry_seconds`, one of them is claimed each time that this long has passed, and the
+        first success puts the table back.
+        """
         ...
 
     def put_back(self, table: TableRef) -> bool:
@@ -379,6 +385,24 @@ class Approvals(Protocol):
         ...
 
 
+class Writes(Protocol):
+    """Writes to tables, by the tables' UUIDs: how many there were, and the keys of those with one.
+
+    The newest 100,000 keys of each table are kept.
+    """
+
+    def known(self, table_uuid: str, keys: Sequence[str]) -> dict[str, str]:
+        """Of the keys, those that were recorded, each with the content it came with."""
+        ...
+
+    def record(self, table_uuid: str, keys: Sequence[WriteKey], others: int = 0) -> int:
+        """Count these writes, each key once for good, and others without one.
+
+        Returns how many writes to the table there are by now.
+        """
+        ...
+
+
 class JobStore(
     JobQueue, Leases, Outcomes, UncommittedFiles, Schedules, SetAsideTables, Events, Protocol
 ):
@@ -395,8 +419,23 @@ class JobStore(
         ...
 
     @property
+    def writes(self) -> Writes:
+        """Writes that were made through the database operations."""
+        ...
+
+    @property
     def plans(self) -> KeptPlans:
         """Plans that wait for somebody to apply them."""
+        ...
+
+    @property
+    def policies(self) -> StoredPolicies:
+        """Policies that were set while Neve runs."""
+        ...
+
+    @property
+    def workers(self) -> Workers:
+        """Who would run jobs now."""
         ...
 
     @property

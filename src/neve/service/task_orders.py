@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts
 from neve.model.groups import FileGroup, JsonValue
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import CopyInputs, RewriteTask, SpliceRequirements, TaskInput
 from neve.planning.partition_values import to_json_value
 from neve.planning.refusals import wants_bloom_filters
@@ -73,4 +73,5 @@ def requirements(run: StepRun, inputs: CopyInputs) -> SpliceRequirements:
         needs_bloom_filters=wants_bloom_filters(properties),
         min_row_group_bytes=run.min_row_group_bytes,
         layout=inputs.layout,
+        verify=run.verify or Verify.FULL,
     )

@@ -11,14 +11,11 @@ from neve.model.errors import ExecutionError, JobCancelled, JobRefused, ProofFai
 from neve.model.facts import ENGINE_PROPERTY, PROOF_PROPERTY, DataFileFacts, DeleteFileFacts
 from neve.model.groups import FileGroup
 from neve.model.outcome import EngineUse
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import (
-    BytesCompared,
     ColumnMetrics,
     CopyInputs,
     FileDetails,
-    RowFingerprints,
-    StoreDigests,
     TaskResult,
     WrittenFile,
 )
@@ -28,14 +25,11 @@ from neve.planning.metrics import merge_metrics, with_columns
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
 from neve.planning.staleness import paths_of
-from neve.planning.written import check_result
+from neve.planning.written import STRENGTH, check_result
 from neve.service.move_order import Replacement
 from neve.service.rebase import commit_replacements
 from neve.service.step_run import StepResult, StepRun
 from neve.service.task_orders import ATTEMPTS, TaskMaker, requirements
-
-#: Proofs, the weakest first.
-STRENGTH = (StoreDigests, RowFingerprints, BytesCompared)
 
 
 def run_in_tasks(run: StepRun) -> StepResult:
@@ -64,7 +58,7 @@ def run_in_tasks(run: StepRun) -> StepResult:
     refused = tuple((groups[r.group_id], r.refused) for r in results if r.refused is not None)
     try:
         for result in written.values():
-            check_result(groups[result.group_id], result)
+            check_result(groups[result.group_id], result, run.verify or Verify.FULL)
         done = commit_replacements(run, _replacements(inputs, groups, written), _described)
     except (ProofFailed, JobRefused):
         # Nothing was committed. After an unknown commit nothing is called a leftover.

@@ -9,8 +9,10 @@ from functools import cache
 
 from neve.model.facts import PROOF_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.outcome import Proof
+from neve.model.rewrite import FooterRead, RowFingerprints, RowsCounted, StoreDigests
 from neve.model.table import TableRef
 from neve.planning.proof import Change, find_change, merge_proofs, prove
+from neve.planning.written import LEVELS
 from neve.service.services import Services
 from neve.service.unchanged import files_with_other_deletes, same_positions
 
@@ -29,15 +31,23 @@ def snapshots_of(job_id: str, facts: TableFacts) -> list[SnapshotFacts]:
     return [s for s in reversed(facts.ancestry()) if s.job_id == job_id]
 
 
+def is_listed(job_id: str, facts: TableFacts) -> bool:
+    """Whether any snapshot of the table is the job's, on whatever branch."""
+    return any(snapshot.job_id == job_id for snapshot in facts.snapshots)
+
+
 def verify_commits(
     services: Services,
     table: TableRef,
     snapshots: Sequence[SnapshotFacts],
     known: Sequence[TableFacts] = (),
+    *,
+    reads_values: bool = False,
 ) -> Verdict:
     """Compare each snapshot with the one that it was made on.
 
-    What was surveyed at one of them already, all of its files, is not read again.
+    What was surveyed at one of them already, all of its files, is not read again. Where values are
+    to be compared, that is done here for what was committed without it.
     """
     seen = {facts.snapshot_id: facts for facts in known if facts.where is None}
 
@@ -46,25 +56,55 @@ def verify_commits(
         return seen.get(snapshot_id) or services.surveyor.survey(table, snapshot_id=snapshot_id)
 
     changes = tuple(find_change(survey(s.parent_id), survey(s.snapshot_id)) for s in snapshots)
-    proof = merge_proofs([_prove(services, table, change) for change in changes])
-    levels = {_level(snapshot) for snapshot in snapshots}
-    if len(levels) == 1:
-        # The same check was made of every output before it was committed.
-        proof = replace(proof, level=levels.pop())
-    return Verdict(changes, proof, _problem(services, changes, proof))
+    levels = [_level(snapshot) for snapshot in snapshots]
+    proof = merge_proofs(
+        [
+            _prove(services, table, change, recounts=level != RowsCounted.level)
+            for change, level in zip(changes, levels, strict=True)
+        ]
+    )
+    unread = [
+        number
+        for number, level in enumerate(levels)
+        if reads_values and LEVELS.index(level) < LEVELS.index(StoreDigests.level)
+    ]
+    problem = _problem(services, changes, proof) or next(
+        (found for n in unread if (found := _other_values(services, table, changes[n]))), None
+    )
+    for number in unread if problem is None else ():
+        levels[number] = RowFingerprints.level
+    if levels:
+        proof = replace(proof, level=min(levels, key=LEVELS.index))
+    return Verdict(changes, proof, problem)
+
+
+def _other_values(services: Services, table: TableRef, change: Change) -> str | None:
+    """Whether readers see other rows in what came than in what went."""
+    before, after = change.before.snapshot_id, change.after.snapshot_id
+    assert before is not None
+    assert after is not None
+    read = services.engine.fingerprint
+    expected = read(table, before, [file.path for file in change.removed])
+    found = read(table, after, [file.path for file in change.added])
+    if expected == found:
+        return None
+    return f"The new files of snapshot {after} hold rows {found} where {expected} were."
 
 
 def _level(snapshot: SnapshotFacts) -> str:
-    """What was proven before the commit: `bytes`, `store`, or nothing beyond `metadata`."""
+    """What was proven before the commit; nothing beyond `metadata` where it does not say."""
     text = snapshot.summary.get(PROOF_PROPERTY)
-    return str(json.loads(text)["level"]) if text else "metadata"
+    level = str(json.loads(text)["level"]) if text else FooterRead.level
+    return level if level in LEVELS else FooterRead.level
 
 
-def _prove(services: Services, table: TableRef, change: Change) -> Proof:
+def _prove(services: Services, table: TableRef, change: Change, *, recounts: bool) -> Proof:
     def live(snapshot_id: int | None, paths: list[str]) -> dict[str, int]:
         assert snapshot_id is not None
         return services.engine.live_rows(table, snapshot_id, paths) if paths else {}
 
+    if not recounts and not change.added_paths_to_scan:
+        return prove(change, None)
     return prove(
         change,
         live(change.before.snapshot_id, change.paths_to_scan),

@@ -38,6 +38,8 @@ class WatchSettings:
 class _Known:
     entry: ScheduledTable
     looked_at: float
+    #: Of the policies by which it was looked at.
+    version: object = None
 
 
 class TableWatch:
@@ -49,8 +51,12 @@ class TableWatch:
         read: Reader,
         settings: WatchSettings | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        version: Callable[[], object] = lambda: None,
     ) -> None:
+        """Where `version` is another one, policies have changed, and every table is looked at."""
         self._find = find
+        self._version = version
+        self._seen: object = None
         self._read = read
         self._settings = settings or WatchSettings()
         self._monotonic = monotonic
@@ -70,7 +76,7 @@ class TableWatch:
 
     def refresh(self) -> bool:
         """List and look where it is time; whether there is more to look at right now."""
-        now = self._monotonic()
+        now, self._seen = self._monotonic(), self._version()
         if self._listed_at is None or now - self._listed_at >= self._settings.list_seconds:
             self._list()
             self._listed_at = now
@@ -93,21 +99,21 @@ class TableWatch:
         known, problem = self._known.get(table), self._problems.get(table)
         if problem is not None:
             return now - problem[1] >= self._settings.list_seconds
-        if known is None:
+        if known is None or known.version != self._seen:
             return True
         often = known.entry.triggers.is_any
         pause = self._settings.trigger_seconds if often else self._settings.look_seconds
         return now - known.looked_at >= pause
 
     def _look(self, table: TableRef) -> None:
-        now, known = self._monotonic(), self._known.get(table)
+        now, known, version = self._monotonic(), self._known.get(table), self._seen
         try:
             entry = self._read(table, known.entry if known else None)
         except NeveError as error:
             # Its own problem: what was known of it stays, and other tables go on.
             self._problems[table] = (error, now)
             return
-        self._known[table] = _Known(entry, now)
+        self._known[table] = _Known(entry, now, version)
         self._problems.pop(table, None)
 
 

@@ -6,15 +6,19 @@ is drained it claims nothing more, gives running jobs time to end, and hands the
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from neve.model.errors import NeveError, StoreError
-from neve.model.job import Job, JobRequest, JobState, Lease
+from neve.model.job import SPARK, Job, JobRequest, JobState, Lease
 from neve.model.table import TableRef
+from neve.model.workers import AnnouncedWorker, EngineReport, EngineState
 from neve.service.recover import settle_left_behind, settle_untraceable
 from neve.service.run_job import run_job
 from neve.service.services import Services
@@ -34,6 +38,11 @@ class WorkerSettings:
     settle_again_seconds: float = 30.0
     #: Attempts on a table that may fail in a row before workers leave it alone.
     failures_before_set_aside: int = 5
+    #: After this long, one job on such a table is tried.
+    try_again_seconds: float = 3600.0
+    #: How often it says that it is there, and for how long that counts.
+    announce_seconds: float = 2.0
+    announced_seconds: float = 10.0
 
 
 class Worker:
@@ -47,8 +56,11 @@ class Worker:
         services_for: Callable[[JobRequest], Services] | None = None,
         say: Callable[[str], None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        engine: Callable[[], EngineReport] | None = None,
     ) -> None:
         self._services = services
+        self._engine = engine or (lambda: EngineReport(SPARK, EngineState.READY))
+        self._id = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         #: Whoever watches the process is told what goes wrong.
         self._say = say or services.reporter
         self._settings = settings or WorkerSettings()
@@ -71,11 +83,27 @@ class Worker:
 
     def run(self) -> None:
         """Work until it is drained; settling has a thread of its own, as catalogs may be slow."""
-        settling = threading.Thread(target=self._keep_settling, name="neve-settle", daemon=True)
-        settling.start()
+        beside = [
+            threading.Thread(target=self._keep_settling, name="neve-settle", daemon=True),
+            threading.Thread(target=self._keep_announcing, name="neve-announce", daemon=True),
+        ]
+        for thread in beside:
+            thread.start()
         while not self.is_draining:
             if not self.take():
                 self._wait_for_change()
+
+    def announce(self) -> None:
+        """Tell everybody who shares the state that it is there, and how its engine is."""
+        worker = AnnouncedWorker(
+            self._id,
+            socket.gethostname(),
+            os.getpid(),
+            self._engine(),
+            self._settings.concurrency,
+            len(self.running),
+        )
+        self._services.store.workers.announce(worker, self._settings.announced_seconds)
 
     def take(self) -> bool:
         """Claim and begin one job, if there is a place for it; whether one was begun."""
@@ -155,7 +183,8 @@ class Worker:
         failures = store.failures_in_a_row(table)
         if failures >= self._settings.failures_before_set_aside:
             last = next((j.reason for j in store.jobs(table, 20) if _has_failed(j)), "")
-            store.set_aside(table, f"{failures} attempts failed in a row. {last}".strip())
+            reason = f"{failures} attempts failed in a row. {last}".strip()
+            store.set_aside(table, reason, self._settings.try_again_seconds)
 
     def _keep_settling(self) -> None:
         while not self._draining.wait(self._settings.settle_seconds):
@@ -163,6 +192,16 @@ class Worker:
                 self.settle()
             except StoreError as error:
                 self._say(error.message)
+
+    def _keep_announcing(self) -> None:
+        is_over = False
+        while not is_over:
+            # What is wrong with the store is told by whoever claims.
+            with suppress(StoreError):
+                self.announce()
+            is_over = self._draining.wait(self._settings.announce_seconds)
+        with suppress(StoreError):
+            self._services.store.workers.leave(self._id)
 
     def _wait_for_change(self) -> None:
         with self._changed:

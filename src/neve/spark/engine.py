@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -12,6 +11,8 @@ from pyspark.sql import Row, SparkSession
 
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
+from neve.model.job import SPARK
+from neve.model.metadata_change import UndoTag
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.rebase import FileChange, MovedDeletes, MoveOrder
@@ -25,13 +26,14 @@ from neve.model.rewrite import (
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
 from neve.spark.job_group import cancel_group, current_job, spark_work, working_for
-from neve.spark.jvm import abandon, has_ended, is_dead
+from neve.spark.jvm import abandon, is_dead
 from neve.spark.launch import given_up
 from neve.spark.list_files import look_up
 from neve.spark.live_rows import of_live_rows
@@ -45,15 +47,17 @@ from neve.spark.reachable import unreachable
 from neve.spark.rewrite.change import change_files
 from neve.spark.rewrite.commit import commit_staged, replace_files
 from neve.spark.rewrite.distribute import run_tasks
-from neve.spark.rewrite.stage import Staged, stage_files
+from neve.spark.rewrite.misread import find_misread
+from neve.spark.rewrite.stage import Staged, fingerprint_files, stage_files
 from neve.spark.small_files import TableFiles
+from neve.spark.started import StartedSession
 from neve.storage.access import Storage, storage_of
 
 #: Errors that tell of a call without an answer, as far as their kind goes.
 NO_ANSWER = (ExecutionError, EngineDied)
 
 
-class SparkEngine:
+class SparkEngine(StartedSession):
     """Runs operations on a session that is made when the first one needs it.
 
     A session whose JVM has died is left behind: whoever was using it is told so, and whoever comes
@@ -61,45 +65,8 @@ class SparkEngine:
     """
 
     def __init__(self, make_session: Callable[[], SparkSession]) -> None:
-        self._make_session = make_session
-        self._session: SparkSession | None = None
-        self._making = threading.Lock()
-        self._known = threading.local()
+        super().__init__(make_session)
         self._cancelled: set[str | None] = set()
-        self._early: threading.Thread | None = None
-        #: What went wrong with a start that nobody waited for.
-        self._kept: NeveError | None = None
-
-    def start_soon(self) -> None:
-        """Start while something else is done. What goes wrong is told to whoever asks first."""
-        if self._session is None and self._early is None:
-            self._early = threading.Thread(target=self._start, name="neve-start", daemon=True)
-            self._early.start()
-
-    def _start(self) -> None:
-        with self._making:
-            if self._session is None:
-                try:
-                    self._session = self._make_session()
-                except NeveError as error:
-                    self._kept = error
-
-    @property
-    def session(self) -> SparkSession:
-        with self._making:
-            kept, self._kept = self._kept, None
-            if kept is not None:
-                raise kept
-            if self._session is not None and has_ended(self._session):
-                self._leave_behind(self._session)
-            if self._session is None:
-                self._session = self._make_session()
-            session = self._session
-        if getattr(self._known, "session", None) is not session:
-            # Iceberg's actions ask for the session of their thread, and a new thread has none.
-            tables.activate(session)
-            self._known.session = session
-        return session
 
     @contextmanager
     def job(self, job_id: str) -> Iterator[None]:
@@ -146,16 +113,6 @@ class SparkEngine:
                 raise JobCancelled(f"{what} was cancelled.") from error
             raise
 
-    def _is_lost(self, session: SparkSession) -> bool:
-        with self._making:
-            if self._session is session and is_dead(session):
-                self._leave_behind(session)
-            return self._session is not session
-
-    def _leave_behind(self, session: SparkSession) -> None:
-        self._session = None
-        abandon(session)
-
     def warm_up(self) -> bool:
         cold = self._session is None
         with self._working("Starting Spark"):
@@ -173,10 +130,11 @@ class SparkEngine:
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         handles = [cast(Staged, files.handle) for files in staged]
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            commit_staged(session, table, snapshot_id, handles, properties)
+            commit_staged(session, table, snapshot_id, handles, properties, undo)
 
     def rewrite(
         self,
@@ -187,6 +145,11 @@ class SparkEngine:
     ) -> None:
         with self._working(f"Compacting table {table}") as session, report_tasks(session, reporter):
             rewrite_data_files(session, table, step, properties)
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        """Of the Parquet files, those whose values Iceberg's reader would take for others."""
+        with self._working(f"Opening files of table {table}") as session:
+            return find_misread(session, table, paths, _storage(session, table))
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
@@ -221,9 +184,10 @@ class SparkEngine:
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            replace_files(session, table, snapshot_id, removed, added, properties)
+            replace_files(session, table, snapshot_id, removed, added, properties, undo)
 
     def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
         # Whoever never meets a writer does without the code that reads delete files.
@@ -233,10 +197,15 @@ class SparkEngine:
             return move_deletes(order, TableFiles(session, table))
 
     def change_files(
-        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+        self,
+        table: TableRef,
+        head_id: int,
+        change: FileChange,
+        properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            change_files(session, table, head_id, change, properties)
+            change_files(session, table, head_id, change, properties, undo)
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
@@ -246,6 +215,11 @@ class SparkEngine:
         for row in self._of_live_rows(table, snapshot_id, paths):
             counts[row["path"]] = row["rows"]
         return counts
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+        with self._working(f"Reading rows of table {table}", to_the_end=True) as session:
+            return fingerprint_files(session, table, snapshot_id, paths)
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
@@ -349,6 +323,10 @@ class BorrowedEngine(SparkEngine):
 
     def start_soon(self) -> None:
         pass
+
+    def report(self) -> EngineReport:
+        is_there = self._is_there(self._make_session())
+        return EngineReport(SPARK, EngineState.READY if is_there else EngineState.FAILED)
 
     def stop(self) -> None:
         pass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +15,12 @@ from neve.model.errors import CommitConflict, CommitUnknown, EngineDied, Executi
 CONFLICTS = ("ValidationException", "CommitFailedException")
 UNKNOWN = "CommitStateUnknownException"
 MAX_CAUSES = 20
+#: Files as Iceberg prints them, with everything that it knows of them.
+JAVA_FILE = re.compile(r"Generic(?:Data|Delete)File\{")
+JAVA_PATH = re.compile(r"file_path=(.*?)(?:, file_format=|\}|$)", re.S)
+#: How Iceberg begins to tell of a file that a writer has changed, and what it means.
+NEW_DELETE = re.compile(r"found new (?:position )?delete for replaced data file", re.I)
+MISSING = re.compile(r"missing (?:required files to delete|data files): *(.*)", re.I | re.S)
 
 
 @contextmanager
@@ -52,8 +59,48 @@ def translate(what: str, error: Exception) -> ExecutionError:
             sentence, next_step="The snapshot log decides: run neve history in a moment."
         )
     if any(name.endswith(CONFLICTS) for name in names):
-        return CommitConflict(sentence, next_step="Run the command again: it plans again.")
+        return CommitConflict(
+            f"{what} failed: {conflict_told(message)}",
+            next_step="Run the command again: it plans again.",
+        )
     return ExecutionError(sentence)
+
+
+def conflict_told(message: str) -> str:
+    """Why a commit yields, with the names of files, and without all that Iceberg knows of them."""
+    message, files = _plain_names(message)
+    if NEW_DELETE.search(message) and files:
+        return f"a writer deleted rows of {_some(files)} meanwhile."
+    if found := MISSING.search(message):
+        names = files or [name.strip(" []") for name in found[1].splitlines()[0].split(",")]
+        return f"a writer replaced or removed {_some(names)} meanwhile."
+    return _telling_line(message)[:500]
+
+
+def _plain_names(message: str) -> tuple[str, list[str]]:
+    """The message with files by their paths alone, and those paths."""
+    found: list[str] = []
+    while start := JAVA_FILE.search(message):
+        end = _closing(message, start.end())
+        inside = message[start.end() : end]
+        path = JAVA_PATH.search(inside)
+        found.append(path[1] if path else "a file")
+        message = message[: start.start()] + found[-1] + message[end + 1 :]
+    return message, found
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the brace that is open at this place ends."""
+    depth = 1
+    for index in range(at, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
+        if not depth:
+            return index
+    return len(text)
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _is_silence(error: Exception) -> bool:

@@ -29,14 +29,18 @@ def open_files(
     """Open every file once. Only counts and problems come back."""
     if not claims:
         return FooterReport()
-    tasks = min(MAX_TASKS, -(-len(claims) // FILES_PER_TASK))
     context = session.sparkContext
-    tasks = max(tasks, min(len(claims), context.defaultParallelism))
+    tasks = stage_width(len(claims), context.defaultParallelism)
     work = partial(
         _look_at, columns=columns, storage=storage, at_most=max(10, MAX_TROUBLES // tasks)
     )
     with engine_errors("Opening files"):
         return _merged(context.parallelize(claims, tasks).mapPartitions(work).collect())
+
+
+def stage_width(files: int, parallelism: int) -> int:
+    """How many tasks open so many files."""
+    return max(min(MAX_TASKS, -(-files // FILES_PER_TASK)), min(files, parallelism))
 
 
 def _look_at(

@@ -28,6 +28,13 @@ def location_of_task(session: SparkSession) -> Any:
     )
 
 
+@once_per_session
+def location_of_file(session: SparkSession) -> Any:
+    """From a data or delete file to its path."""
+    to_path = _invoke(session).MethodType.methodType(_class(session, "java.lang.String"))
+    return _function(session, _method(session, CONTENT_FILE, "location", to_path))
+
+
 def value_in(session: SparkSession, mapping: Any) -> Any:
     """From a key to its value in a Java map."""
     get = _invoke(session).MethodType.genericMethodType(1)

@@ -32,7 +32,7 @@ class Unopened(Exception):
 def look(claim: FileClaim, columns: KnownColumns, storage: Storage) -> list[FooterProblem]:
     """All that is wrong with the file."""
     try:
-        with _open(claim.path, storage) as reader:
+        with opened(claim.path, storage) as reader:
             wrong = list(_compare(claim, reader, columns))
     except ParquetUnsupported as error:
         raise Unopened(_without_path(error, claim.path)) from error
@@ -47,7 +47,7 @@ def look(claim: FileClaim, columns: KnownColumns, storage: Storage) -> list[Foot
 
 
 @contextmanager
-def _open(path: str, storage: Storage) -> Iterator[Reader]:
+def opened(path: str, storage: Storage) -> Iterator[Reader]:
     scheme, colon, _ = path.partition(":")
     if not colon or scheme == "file":
         local = local_path(path)

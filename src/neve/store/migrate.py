@@ -18,7 +18,9 @@ MIGRATIONS = {
     5: "0005_events_progress_paused_schedules.sql",
     6: "0006_plans_and_totals.sql",
     7: "0007_marks.sql",
-    8: "0008_access.sql",
+    8: "0008_policies_workers_cool_down.sql",
+    9: "0009_writes.sql",
+    10: "0010_access.sql",
 }
 NEWEST = max(MIGRATIONS)
 

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from neve.documents import to_text
@@ -18,7 +18,6 @@ from neve.model.job import (
     JobRequest,
     JobState,
     Lease,
-    SetAsideTable,
     Trigger,
 )
 from neve.model.outcome import Outcome
@@ -31,6 +30,8 @@ from neve.store.marks import SqliteMarks
 from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
 from neve.store.schedules import ScheduleRows
+from neve.store.set_aside import SetAsideRows
+from neve.store.stored_policies import SqlitePolicies
 from neve.store.totals import TotalRows, add_totals
 from neve.store.values import (
     CANCELLED_BEFORE,
@@ -42,9 +43,11 @@ from neve.store.values import (
     table_busy,
     table_of,
 )
+from neve.store.workers import SqliteWorkers
+from neve.store.writes import SqliteWrites
 
 
-class SqliteStore(EventRows, ScheduleRows, TotalRows):
+class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
     """Jobs, leases, outcomes and uncommitted files; events and schedules by inheritance."""
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
@@ -158,31 +161,6 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
         with self._write() as db:
             return db.execute(sql.DISMISS, (job_id,)).rowcount > 0
 
-    def failures_in_a_row(self, table: TableRef) -> int:
-        rows = self._rows("troubled_tables", sql.FAILURES, (str(table),))
-        return int(rows[0]["failures_in_a_row"]) if rows else 0
-
-    def set_aside(self, table: TableRef, reason: str) -> None:
-        """Let workers leave the table alone; its jobs stay queued."""
-        with self._write() as db:
-            db.execute(sql.SET_ASIDE, (str(table), reason))
-
-    def put_back(self, table: TableRef) -> bool:
-        """Let workers take its jobs again, and count again."""
-        with self._write() as db:
-            return db.execute(sql.PUT_BACK, (str(table),)).rowcount > 0
-
-    def set_aside_tables(self) -> list[SetAsideTable]:
-        return [
-            SetAsideTable(
-                table_of(row["table_name"]),
-                moment(row["set_aside_at"]),
-                row["reason"],
-                row["failures_in_a_row"],
-            )
-            for row in self._rows("troubled_tables", sql.ALL_SET_ASIDE, ())
-        ]
-
     def cancel(self, job_id: str) -> Job | None:
         """A queued job ends at once, a running one at its next boundary."""
         with self._write() as db:
@@ -204,7 +182,7 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
         rows = self._rows("leftovers", sql.UNCOMMITTED, (str(table),))
         return {row["path"]: row["job_id"] for row in rows}
 
-    @property
+    @cached_property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
 
@@ -220,17 +198,29 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows):
     def approvals(self) -> SqliteApprovals:
         return SqliteApprovals(self._path)
 
-    @property
+    @cached_property
     def marks(self) -> SqliteMarks:
         return SqliteMarks(self._path)
 
-    @property
+    @cached_property
+    def writes(self) -> SqliteWrites:
+        return SqliteWrites(self._path)
+
+    @cached_property
     def plans(self) -> SqlitePlans:
         return SqlitePlans(self._path)
 
-    @property
+    @cached_property
     def consumers(self) -> ConsumerStore:
         return ConsumerStore(self._path)
+
+    @cached_property
+    def policies(self) -> SqlitePolicies:
+        return SqlitePolicies(self._path)
+
+    @cached_property
+    def workers(self) -> SqliteWorkers:
+        return SqliteWorkers(self._path)
 
     def jobs(
         self,
@@ -345,6 +335,7 @@ def _begin(db: sqlite3.Connection, job_id: str, table: TableRef, seconds: float)
     row = db.execute(sql.CLAIM_TABLE, (str(table), job_id, seconds)).fetchone()
     if not db.execute(sql.BEGIN_JOB, (row["epoch"], job_id)).rowcount:
         raise has_begun(job_id)
+    db.execute(sql.BEGIN_TRY, (str(table),))
     return Lease(job_id, table, row["epoch"], moment(row["expires_at"]))
 
 
@@ -356,6 +347,8 @@ def _count(db: sqlite3.Connection, table: TableRef, state: JobState) -> None:
         db.execute(sql.FORGET_FAILURES, (str(table),))
 
 
+# Lists show the same jobs again and again; a row that differs in anything is another one.
+@lru_cache(maxsize=4096)
 def _job(row: sqlite3.Row) -> Job:
     # A file of an older version that may not be written has fewer columns.
     values = dict(row)

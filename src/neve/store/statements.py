@@ -47,8 +47,8 @@ NEXT_QUEUED = (
     f"SELECT job_id, table_name FROM jobs WHERE state = 'queued' AND tenant = ? "
     f"AND not_before <= {NOW} "
     f"AND table_name NOT IN (SELECT table_name FROM claims WHERE expires_at > {NOW}) "
-    "AND table_name NOT IN ("
-    "SELECT table_name FROM troubled_tables WHERE set_aside_at IS NOT NULL) "
+    "AND table_name NOT IN (SELECT table_name FROM troubled_tables "
+    f"WHERE set_aside_at IS NOT NULL AND (retry_at IS NULL OR retry_at > {NOW})) "
     "ORDER BY priority DESC, created_at, rowid LIMIT 1"
 )
 TAKE_TURN = (
@@ -98,16 +98,29 @@ COUNT_FAILURE = (
     "INSERT INTO troubled_tables (table_name, failures_in_a_row) VALUES (?, 1) "
     "ON CONFLICT (table_name) DO UPDATE SET failures_in_a_row = failures_in_a_row + 1"
 )
-FORGET_FAILURES = "UPDATE troubled_tables SET failures_in_a_row = 0 WHERE table_name = ?"
+#: What workers set aside is well again; what a person set aside stays so.
+FORGET_FAILURES = (
+    "UPDATE troubled_tables SET failures_in_a_row = 0, "
+    "set_aside_at = iif(retry_seconds IS NULL, set_aside_at, NULL), "
+    "reason = iif(retry_seconds IS NULL, reason, ''), retry_at = NULL, retry_seconds = NULL "
+    "WHERE table_name = ?"
+)
 FAILURES = "SELECT failures_in_a_row FROM troubled_tables WHERE table_name = ?"
 SET_ASIDE = (
-    "INSERT INTO troubled_tables (table_name, set_aside_at, reason) "
-    f"VALUES (?, {NOW}, ?) ON CONFLICT (table_name) DO UPDATE SET reason = excluded.reason, "
+    "INSERT INTO troubled_tables (table_name, set_aside_at, reason, retry_at, retry_seconds) "
+    f"VALUES (?1, {NOW}, ?2, {NOW} + ?3, ?3) ON CONFLICT (table_name) DO UPDATE SET "
+    "reason = excluded.reason, retry_at = excluded.retry_at, "
+    "retry_seconds = excluded.retry_seconds, "
     "set_aside_at = coalesce(set_aside_at, excluded.set_aside_at)"
 )
+#: Whoever begins the one job of a try lets the others wait for the next.
+BEGIN_TRY = (
+    f"UPDATE troubled_tables SET retry_at = {NOW} + retry_seconds WHERE table_name = ? "
+    f"AND set_aside_at IS NOT NULL AND retry_at <= {NOW}"
+)
 PUT_BACK = (
-    "UPDATE troubled_tables SET set_aside_at = NULL, reason = '', failures_in_a_row = 0 "
-    "WHERE table_name = ? AND set_aside_at IS NOT NULL"
+    "UPDATE troubled_tables SET set_aside_at = NULL, reason = '', failures_in_a_row = 0, "
+    "retry_at = NULL, retry_seconds = NULL WHERE table_name = ? AND set_aside_at IS NOT NULL"
 )
 ALL_SET_ASIDE = (
     "SELECT * FROM troubled_tables WHERE set_aside_at IS NOT NULL ORDER BY set_aside_at, table_name"

@@ -7,23 +7,25 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import cast
 
-from neve.model.errors import CommitConflict, ExecutionError, TableNotFound
+from neve.model.errors import CommitConflict, TableNotFound
 from neve.model.facts import (
     DataFileFacts,
     DeleteFileFacts,
     PartitionKey,
-    RefFacts,
     SnapshotFacts,
     TableFacts,
 )
 from neve.model.groups import FileGroup
+from neve.model.metadata_change import UndoTag
 from neve.model.outcome import Outcome
+from neve.model.policy import Verify
 from neve.model.rewrite import (
     BytesCompared,
     ColumnMetrics,
     CopyInputs,
     DeleteDetails,
     FileDetails,
+    FileProof,
     LeafColumn,
     RewriteTask,
     RowFingerprints,
@@ -32,6 +34,7 @@ from neve.model.rewrite import (
     StageOrder,
     TaskResult,
     WrittenFile,
+    proof_unread,
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
@@ -69,7 +72,9 @@ class MemoryLake(FollowingLake):
     `compression` is output bytes per input byte; `before_stage`, `before_commit` and `after_commit`
     are called around a rewrite's work, to let other writers in or to raise; `lose_rows` breaks the
     engine, `refuse_groups` makes it refuse to copy, `fail_orders` makes it fail to rewrite,
-    `attempt` is the attempt at which a task succeeds.
+    `attempt` is the attempt at which a task succeeds, `odd_files` are those that Spark would
+    misread, each with the reason, `change_values` makes every engine write other values, and
+    `loads` counts how often a catalog would have been asked for the table.
     """
 
     def __init__(self, facts: TableFacts, *, compression: float = 1.0) -> None:
@@ -83,7 +88,10 @@ class MemoryLake(FollowingLake):
         self.refuse_groups: dict[int, str] = {}
         self.attempt = 0
         self.fail_orders: dict[int, str] = {}
+        self.odd_files: dict[str, str] = {}
+        self.change_values = False
         self.warmed_up = 0
+        self.loads = 0
         self.before_stage: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
@@ -99,6 +107,8 @@ class MemoryLake(FollowingLake):
     ) -> TableFacts:
         if table != self.facts.table:
             raise TableNotFound(f"There is no table {table}.")
+        # A snapshot that was seen does not change: it is asked for without another load.
+        self.loads += snapshot_id is None
         return self.facts if snapshot_id is None else self.history[snapshot_id]
 
     def outline(self, table: TableRef) -> TableFacts:
@@ -139,7 +149,11 @@ class MemoryLake(FollowingLake):
         made = self._made(files, rows, order.outputs, order.order_id)
         paths = tuple(file.path for file in made)
         handle = (order.paths, tuple(made))
-        return StagedFiles(order.order_id, paths, rows, live_rows, handle=handle)
+        proof = None
+        if order.reads_back:
+            found = "changed" if self.change_values else "all"
+            proof = RowFingerprints(f"{live_rows}:all", f"{rows}:{found}")
+        return StagedFiles(order.order_id, paths, rows, live_rows, proof, handle=handle)
 
     def commit_staged(
         self,
@@ -147,6 +161,7 @@ class MemoryLake(FollowingLake):
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         handles = [cast(tuple[Paths, Files], files.handle) for files in staged]
@@ -155,6 +170,7 @@ class MemoryLake(FollowingLake):
             raise CommitConflict("A replaced file was changed.")
         fresh = tuple(file for _, made in handles for file in made)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._tag_before(undo)
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()
 
@@ -171,6 +187,9 @@ class MemoryLake(FollowingLake):
         kept = tuple(file for file in self.facts.data_files if file.path not in removed)
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {path: self.odd_files[path] for path in paths if path in self.odd_files}
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter
@@ -228,9 +247,9 @@ class MemoryLake(FollowingLake):
         wanted: SpliceRequirements,
         reporter: Reporter,
     ) -> list[TaskResult]:
-        return [self._run_task(task) for task in tasks]
+        return [self._run_task(task, wanted.verify) for task in tasks]
 
-    def _run_task(self, task: RewriteTask) -> TaskResult:
+    def _run_task(self, task: RewriteTask, verify: Verify) -> TaskResult:
         if task.group_id in self.refuse_groups:
             return TaskResult(task.group_id, refused=self.refuse_groups[task.group_id])
         numbers = range(len(task.inputs))
@@ -242,12 +261,15 @@ class MemoryLake(FollowingLake):
         )
         names = task.names(self.attempt, task.ladder[0])
         files = (
-            self._written(task, share, name) for share, name in zip(shares, names, strict=True)
+            self._written(task, share, name, verify)
+            for share, name in zip(shares, names, strict=True)
         )
         leftovers = task.names_before(self.attempt)
         return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
 
-    def _written(self, task: RewriteTask, numbers: Sequence[int], name: str) -> WrittenFile:
+    def _written(
+        self, task: RewriteTask, numbers: Sequence[int], name: str, verify: Verify
+    ) -> WrittenFile:
         is_copied = not row_of(task.ladder[0]).decodes
         records = {file.path: file.record_count for file in self.facts.data_files}
         size = sum(task.inputs[number].size_bytes for number in numbers)
@@ -263,10 +285,17 @@ class MemoryLake(FollowingLake):
             rows_deleted=rows - sum(live.values()),
             rows_out=sum(live.values()) - self.lose_rows,
             segments={task.ladder[0]: size},
-            proof=BytesCompared(size, size) if is_copied else RowFingerprints("all", "all"),
+            proof=self._proof(size, verify, is_copied=is_copied),
             split_offsets=tuple(range(4, 4 + len(numbers))),
             metrics=None if is_copied else ColumnMetrics(),
         )
+
+    def _proof(self, size: int, verify: Verify, *, is_copied: bool) -> FileProof:
+        if not verify.reads_values:
+            return proof_unread(verify, size, size)
+        if is_copied:
+            return BytesCompared(size, 0 if self.change_values else size)
+        return RowFingerprints("all", "changed" if self.change_values else "all")
 
     def replace_files(
         self,
@@ -275,6 +304,7 @@ class MemoryLake(FollowingLake):
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         gone = {file.path for file in removed}
@@ -284,6 +314,7 @@ class MemoryLake(FollowingLake):
         model = current[removed[0].path]
         fresh = fresh_files(model, added)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
+        self._tag_before(undo)
         self._commit((*kept, *fresh), fresh, "replace", dict(properties))
         self.after_commit()
 
@@ -354,27 +385,17 @@ class MemoryLake(FollowingLake):
         )
         self.history[snapshot_id] = self.facts
 
-    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
-        ref = RefFacts(name, snapshot_id, "tag", max_age_ms)
-        self.facts = replace(self.facts, refs=(*self.facts.refs, ref))
-
-    def remove_tag(self, table: TableRef, name: str) -> None:
-        refs = tuple(ref for ref in self.facts.refs if ref.name != name)
-        self.facts = replace(self.facts, refs=refs)
-
-    def roll_back(self, table: TableRef, snapshot_id: int) -> None:
-        if snapshot_id not in self.history:
-            raise ExecutionError(f"There is no snapshot {snapshot_id}.")
-        then = self.history[snapshot_id]
-        self.facts = replace(
-            then, snapshots=self.facts.snapshots, refs=self.facts.refs, snapshot_id=snapshot_id
-        )
-
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> dict[str, int]:
         positions = self.live_positions(table, snapshot_id, paths)
         return {path: rows for path, (rows, _) in positions.items()}
+
+    def fingerprint(self, table: TableRef, snapshot_id: int, paths: Collection[str]) -> str:
+        """A lake without values tells whether its engine has changed some."""
+        is_ours = self.history[snapshot_id].ancestry()[0].job_id is not None
+        rows = sum(self.live_rows(table, snapshot_id, paths).values())
+        return f"{rows}:{'changed' if self.change_values and is_ours else 'all'}"
 
     def live_positions(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

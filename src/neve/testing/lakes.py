@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from neve.model.facts import TableFacts
 from neve.model.metadata_change import MetadataChange
 from neve.model.orphans import TableLocation
 from neve.model.outcome import Outcome
@@ -50,8 +51,8 @@ class MemoryLakes:
     def locations(self) -> list[TableLocation]:
         return [lake.location(lake.facts.table) for lake in self.members.values()]
 
-    def commit(self, change: MetadataChange) -> None:
-        self[change.table].metadata.commit(change)
+    def commit(self, change: MetadataChange) -> TableFacts:
+        return self[change.table].metadata.commit(change)
 
     def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
         self.logged.append(list(outcomes))
@@ -77,6 +78,8 @@ class MemoryLakes:
     freed_files = _of_its_lake(StoredLake.freed_files)
     present_files = _of_its_lake(StoredLake.present_files)
 
+    misread = _of_its_lake(StoredLake.misread)
+    fingerprint = _of_its_lake(StoredLake.fingerprint)
     stage = _of_its_lake(StoredLake.stage)
     commit_staged = _of_its_lake(StoredLake.commit_staged)
     rewrite = _of_its_lake(StoredLake.rewrite)

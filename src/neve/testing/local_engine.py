@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.facts import TableFacts
+from neve.model.job import SPARK
+from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.service.ports import Engine, Reporter
 from neve.testing.facts import NOW
 from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
@@ -43,8 +46,17 @@ class LocalEngine:
     def warm_up(self) -> bool:
         return False
 
+    def revive(self) -> None:
+        """It does not die."""
+
+    def report(self) -> EngineReport:
+        return EngineReport(SPARK, EngineState.READY)
+
     def stop(self) -> None:
         """There is nothing to stop."""
+
+    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+        return {}
 
     def stage(
         self, table: TableRef, snapshot_id: int, orders: Sequence[StageOrder], reporter: Reporter
@@ -66,6 +78,7 @@ class LocalEngine:
         snapshot_id: int,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         files = {file.path: file for file in self._survey(table).data_files}
         orders = [cast(StageOrder, item.handle) for item in staged]
@@ -95,6 +108,7 @@ class LocalEngine:
             keeps=False,
             operation="replace",
             summary={**properties, "added-data-files": str(len(made))},
+            undo=undo,
         )
 
     def _survey(self, table: TableRef) -> TableFacts:
@@ -108,6 +122,7 @@ class LocalEngine:
     move_deletes = _refused(Engine.move_deletes)
     change_files = _refused(Engine.change_files)
     live_rows = _refused(Engine.live_rows)
+    fingerprint = _refused(Engine.fingerprint)
     live_positions = _refused(Engine.live_positions)
     delete_files = _refused(Engine.delete_files)
     unreachable = _refused(Engine.unreachable)

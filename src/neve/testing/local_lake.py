@@ -34,6 +34,8 @@ from pyiceberg.types import StructType
 from sqlalchemy import Dialect
 from sqlalchemy.event import listen
 
+from neve.model.metadata_change import UndoTag
+
 ADDED, EXISTING, DELETED = 1, 0, 2
 _NAMESPACE = """
 INSERT OR IGNORE INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')
@@ -166,6 +168,7 @@ class LocalLake:
         keeps: bool = True,
         operation: str = "append",
         summary: Mapping[str, str] | None = None,
+        undo: UndoTag | None = None,
     ) -> int:
         """Make a snapshot of the manifests, beside those of its parent where it keeps them."""
         self._catch_up(table)
@@ -188,11 +191,15 @@ class LocalLake:
             "added-rows": sum(entry.records for m in manifests for entry in m.entries),
         }
         main = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot_id}
-        updates = (
+        updates: list[TableUpdate] = [
             AddSnapshotUpdate.model_validate({"snapshot": snapshot}),
             SetSnapshotRefUpdate.model_validate(main),
-        )
-        self._publish(table, updates)
+        ]
+        if undo is not None and parent is not None and undo.name not in table.metadata.refs:
+            age_ms = undo.max_age_ms(parent.timestamp_ms)
+            tag = {"type": "tag", "snapshot-id": parent.snapshot_id, "max-ref-age-ms": age_ms}
+            updates.append(SetSnapshotRefUpdate.model_validate({"ref-name": undo.name, **tag}))
+        self._publish(table, tuple(updates))
         return snapshot_id
 
     def _catch_up(self, table: Table) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neve.model.errors import CommitConflict
+from neve.model.facts import TableFacts
 from neve.model.metadata_change import MetadataChange
 from neve.planning.metadata_changes import why_not
 
@@ -23,9 +24,10 @@ class MemoryMetadata:
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
 
-    def commit(self, change: MetadataChange) -> None:
+    def commit(self, change: MetadataChange) -> TableFacts:
         self.before_commit()
         lake = self._lake
+        lake.loads += 1
         if reason := why_not(change, lake.facts):
             raise CommitConflict(reason)
         present = {ref.name for ref in lake.facts.refs}
@@ -39,3 +41,4 @@ class MemoryMetadata:
         lake.facts = replace(lake.facts, snapshots=tuple(kept))
         self.changes.append(change)
         self.after_commit()
+        return lake.facts

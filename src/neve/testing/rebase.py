@@ -1,4 +1,4 @@
-"""The part of the lake in memory that follows deletes of writers."""
+"""The part of the lake in memory that tags states, and follows deletes of writers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from neve.model.errors import CommitConflict
-from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, TableFacts
+from neve.model.errors import CommitConflict, ExecutionError
+from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, RefFacts, TableFacts
+from neve.model.metadata_change import UndoTag, taken_name
 from neve.model.rebase import (
     DeleteEntry,
     FileChange,
@@ -47,6 +48,36 @@ class FollowingLake(ABC):
         summary: dict[str, str],
     ) -> None: ...
 
+    def create_tag(self, table: TableRef, snapshot_id: int, name: str, max_age_ms: int) -> None:
+        ref = RefFacts(name, snapshot_id, "tag", max_age_ms)
+        self.facts = replace(self.facts, refs=(*self.facts.refs, ref))
+
+    def _tag_before(self, undo: UndoTag | None) -> None:
+        """As a commit does that sets the tag with it."""
+        if undo is None:
+            return
+        earlier = next((ref for ref in self.facts.refs if ref.name == undo.name), None)
+        if earlier is not None and earlier.kind == "branch":
+            raise ExecutionError(taken_name(undo))
+        kept = self.facts.snapshot(earlier.snapshot_id if earlier else self.facts.snapshot_id)
+        assert kept is not None
+        tag = undo.on(kept.snapshot_id, kept.committed_at)
+        if earlier is not None:
+            self.remove_tag(self.facts.table, tag.name)
+        self.create_tag(self.facts.table, tag.snapshot_id, tag.name, tag.max_age_ms)
+
+    def remove_tag(self, table: TableRef, name: str) -> None:
+        refs = tuple(ref for ref in self.facts.refs if ref.name != name)
+        self.facts = replace(self.facts, refs=refs)
+
+    def roll_back(self, table: TableRef, snapshot_id: int) -> None:
+        if snapshot_id not in self.history:
+            raise ExecutionError(f"There is no snapshot {snapshot_id}.")
+        then = self.history[snapshot_id]
+        self.facts = replace(
+            then, snapshots=self.facts.snapshots, refs=self.facts.refs, snapshot_id=snapshot_id
+        )
+
     def delete_entries(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]
     ) -> list[DeleteEntry]:
@@ -83,7 +114,12 @@ class FollowingLake(ABC):
         return MovedDeletes(tuple(removed), tuple(added), refused, rows)
 
     def change_files(
-        self, table: TableRef, head_id: int, change: FileChange, properties: Mapping[str, str]
+        self,
+        table: TableRef,
+        head_id: int,
+        change: FileChange,
+        properties: Mapping[str, str],
+        undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         self.changes.append(change)
@@ -102,6 +138,7 @@ class FollowingLake(ABC):
         added = tuple(_facts(delete, newest) for delete in change.deletes.added)
         files = tuple(file for path, file in current.items() if path not in gone)
         self.facts = replace(self.facts, delete_files=kept)
+        self._tag_before(undo)
         self._commit((*files, *fresh), fresh, "replace", dict(properties))
         self.facts = replace(self.facts, delete_files=(*kept, *added))
         if change.data_sequence_number is not None:

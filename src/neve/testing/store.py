@@ -28,7 +28,9 @@ from neve.testing.events import MemoryEvents, MemorySchedules
 from neve.testing.marks import MemoryMarks
 from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
+from neve.testing.shared import MemoryPolicies, MemoryWorkers
 from neve.testing.totals import MemoryTotals
+from neve.testing.writes import MemoryWrites
 
 
 class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
@@ -45,7 +47,8 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self._leftovers: dict[TableRef, dict[str, str]] = {}
         self._turns: dict[str, int] = {}
         self._failures: dict[TableRef, int] = {}
-        self._set_aside: dict[TableRef, tuple[datetime, str]] = {}
+        self._set_aside: dict[TableRef, SetAsideTable] = {}
+        self._retry_seconds: dict[TableRef, float] = {}
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
         self.marks = MemoryMarks()
@@ -53,6 +56,9 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.audit = MemoryAudit()
         self.approvals = MemoryApprovals()
         self.plans = MemoryPlans(clock)
+        self.policies = MemoryPolicies(clock)
+        self.workers = MemoryWorkers(clock)
+        self.writes = MemoryWrites()
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         if request.idempotency_key is not None:
@@ -116,6 +122,8 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
             started_at=now,
             progress=None,
         )
+        if job.table in self._retry_seconds and not self._is_set_aside(job.table):
+            self._wait_for_try(job.table)
         return lease
 
     def claim_next(self, seconds: float) -> Lease | None:
@@ -125,7 +133,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
             for job in self._jobs.values()
             if job.state is JobState.QUEUED
             and not self._is_held(job.table)
-            and job.table not in self._set_aside
+            and not self._is_set_aside(job.table)
             and (job.not_before is None or job.not_before <= now)
         ]
         if not queued:
@@ -211,20 +219,26 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     def failures_in_a_row(self, table: TableRef) -> int:
         return self._failures.get(table, 0)
 
-    def set_aside(self, table: TableRef, reason: str) -> None:
-        since, _ = self._set_aside.get(table, (self._clock(), ""))
-        self._set_aside[table] = (since, reason)
+    def set_aside(self, table: TableRef, reason: str, retry_seconds: float | None = None) -> None:
+        known = self._set_aside.get(table)
+        since = known.since if known else self._clock()
+        self._set_aside[table] = SetAsideTable(table, since, reason)
+        self._retry_seconds.pop(table, None)
+        if retry_seconds is not None:
+            self._retry_seconds[table] = retry_seconds
+            self._wait_for_try(table)
 
     def put_back(self, table: TableRef) -> bool:
         if self._set_aside.pop(table, None) is None:
             return False
+        self._retry_seconds.pop(table, None)
         self._failures.pop(table, None)
         return True
 
     def set_aside_tables(self) -> list[SetAsideTable]:
         return [
-            SetAsideTable(table, since, reason, self.failures_in_a_row(table))
-            for table, (since, reason) in self._set_aside.items()
+            replace(aside, failures_in_a_row=self.failures_in_a_row(aside.table))
+            for aside in self._set_aside.values()
         ]
 
     def cancel(self, job_id: str) -> Job | None:
@@ -359,3 +373,14 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
             self._failures[table] = self.failures_in_a_row(table) + 1
         elif state is JobState.SUCCEEDED:
             self._failures.pop(table, None)
+            if table in self._retry_seconds:
+                self.put_back(table)
+
+    def _is_set_aside(self, table: TableRef) -> bool:
+        aside = self._set_aside.get(table)
+        return aside is not None and (aside.retry_at is None or aside.retry_at > self._clock())
+
+    def _wait_for_try(self, table: TableRef) -> None:
+        """Whoever begins the one job of a try lets the others wait for the next."""
+        retry_at = self._clock() + timedelta(seconds=self._retry_seconds[table])
+        self._set_aside[table] = replace(self._set_aside[table], retry_at=retry_at)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from neve import Neve
 from neve.cli.main import app
 
-pytestmark = pytest.mark.promise(57)
+pytestmark = pytest.mark.promise(62)
 
 NAMES = [
     "t'); DROP TABLE x--", "a.b.c.d", "`a`.`b`", "a..b", "t\x00", "t%2e%2e", "t\u202ex", "t\u200b",

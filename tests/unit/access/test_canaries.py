@@ -20,7 +20,7 @@ from neve.model.errors import NeveError
 from neve.model.job import JobRequest
 from neve.settings import Settings, load_settings
 
-pytestmark = pytest.mark.promise(56)
+pytestmark = pytest.mark.promise(61)
 
 #: Names of settings that hold what nobody may know, as `Settings` has them. A setting of another
 #: name that holds a secret must be put here and into `Settings.secrets`.
@@ -37,11 +37,11 @@ PLAIN = {
     "orphans.older_than", "server.host", "scheduler.default_schedule", "scheduler.timezone",
     "notifications.timezone", "access.oidc.issuer", "access.oidc.audience",
     "access.oidc.jwks_url", "access.oidc.name_claim", "access.oidc.tenant_claim",
-    "access.oidc.roles_claim", "access.oidc.roles", "access.quotas", "notifications.failures",
+    "database.catalog", "access.oidc.roles_claim", "access.oidc.roles", "access.quotas", "notifications.failures",
     "notifications.recoveries", "notifications.digest", "access.oidc.all_tenants_roles",
 }  # fmt: skip
 #: What is searched by the names of its own keys, or as an address.
-SEARCHED = {"catalogs", "spark.conf", "state.url", "notifications.channels"}
+SEARCHED = {"catalogs", "database.service_url", "spark.conf", "state.url", "notifications.channels"}
 
 
 def texts_of(model: type[BaseModel], path: str = "") -> set[str]:

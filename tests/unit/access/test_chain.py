@@ -19,7 +19,7 @@ from neve.store.sqlite import SqliteStore
 from neve.testing.access import MemoryAudit
 from neve.testing.facts import NOW
 
-pytestmark = pytest.mark.promise(52)
+pytestmark = pytest.mark.promise(57)
 ENTRY = AuditEntry(NOW, "ann", "compact", "202", "acme", "lake.db.t")
 
 

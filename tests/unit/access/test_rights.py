@@ -18,7 +18,7 @@ from neve.model.errors import InputError, TooMuch
 from neve.model.table import TableRef
 from neve.testing.facts import NOW
 
-pytestmark = pytest.mark.promise(51)
+pytestmark = pytest.mark.promise(56)
 
 
 def table(*parts):

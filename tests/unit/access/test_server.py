@@ -21,7 +21,7 @@ def problem(answer):
     return answer.json()["type"].removeprefix("urn:neve:problem:")
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_a_key_is_taken_until_it_is_revoked_or_expired(world):
     access, now = world.neve.access, world.neve.now
     good = world.key("viewer")
@@ -41,7 +41,7 @@ NO_KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_what_is_no_key_is_refused(world):
     for header in NO_KEYS:
         sent = {"Authorization": header.encode("latin-1")}
@@ -50,14 +50,14 @@ def test_what_is_no_key_is_refused(world):
     assert len(world.neve.access.audit_rows()) == len(NO_KEYS)
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_two_keys_at_once_are_refused(world):
     good = world.key()["Authorization"]
     headers = [("Authorization", good), ("Authorization", good)]
     assert world.client.get("/api/v1/jobs", headers=headers).status_code == 401
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_a_key_in_an_address_is_refused(world):
     headers = world.key()
     secret = headers["Authorization"].removeprefix("Bearer ")
@@ -68,7 +68,7 @@ def test_a_key_in_an_address_is_refused(world):
     assert secret not in str(world.neve.access.audit_rows())
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_a_token_of_the_issuer_is_taken(make_world):
     with running_issuer() as issuer:
         roles = {"ops": [{"role": "operator", "tables": ["lake.acme"]}]}
@@ -85,7 +85,7 @@ def test_a_token_of_the_issuer_is_taken(make_world):
         assert world.client.get("/api/v1/jobs", headers=without).status_code == 403
 
 
-@pytest.mark.promise(51)
+@pytest.mark.promise(56)
 def test_nobody_asks_in_the_name_of_another(world):
     headers = world.key()
     for body in ({"tenant": "hush"}, {"requested_by": "hush-user"}):
@@ -98,7 +98,7 @@ def test_nobody_asks_in_the_name_of_another(world):
     assert found.requested_by.startswith("key:")
 
 
-@pytest.mark.promise(51)
+@pytest.mark.promise(56)
 def test_tenants_with_the_same_idempotency_key_have_jobs_of_their_own(world):
     headers = {"Idempotency-Key": "same"}
     one = world.key(tenant="acme") | headers
@@ -110,7 +110,7 @@ def test_tenants_with_the_same_idempotency_key_have_jobs_of_their_own(world):
     assert jobs[0] == jobs[2] != jobs[1]
 
 
-@pytest.mark.promise(51)
+@pytest.mark.promise(56)
 def test_several_jobs_are_refused_as_a_whole(world):
     """The operator may rewrite and may not expire: nothing is queued."""
     body = {"overrides": {"expire_snapshots.enabled": True}}
@@ -119,7 +119,7 @@ def test_several_jobs_are_refused_as_a_whole(world):
     assert world.store.jobs() == []
 
 
-@pytest.mark.promise(51)
+@pytest.mark.promise(56)
 def test_what_was_refused_is_not_had_by_trying_again(world):
     """A failed purge of somebody who may is not repeated by somebody who may not."""
     table = world.neve.table(OWN)
@@ -132,7 +132,7 @@ def test_what_was_refused_is_not_had_by_trying_again(world):
     assert world.client.post(path, headers=world.key(purge=True)).status_code == 202
 
 
-@pytest.mark.promise(51)
+@pytest.mark.promise(56)
 def test_pages_of_jobs_skip_those_of_others(world):
     own, other = (world.neve.table(name) for name in (OWN, OTHER))
     for number in range(30):
@@ -152,7 +152,7 @@ def test_pages_of_jobs_skip_those_of_others(world):
 PURGE = {"action": "purge"}
 
 
-@pytest.mark.promise(54)
+@pytest.mark.promise(59)
 def test_a_second_person_must_agree_once(make_world):
     world = make_world(approval=["purge", "rollback"])
     path = f"/api/v1/tables/{OWN}/orphans"
@@ -194,7 +194,7 @@ def test_a_second_person_must_agree_once(make_world):
     assert len(world.store.jobs()) == 1
 
 
-@pytest.mark.promise(54)
+@pytest.mark.promise(59)
 def test_what_was_rejected_or_is_too_old_is_not_had(make_world, monkeypatch):
     world = make_world(approval=["purge"])
     path, ann = f"/api/v1/tables/{OWN}/orphans", world.key(purge=True, owner="ann")
@@ -215,7 +215,7 @@ def test_what_was_rejected_or_is_too_old_is_not_had(make_world, monkeypatch):
     assert world.store.jobs() == []
 
 
-@pytest.mark.promise(54)
+@pytest.mark.promise(59)
 def test_of_many_who_use_an_approval_at_once_one_has_it(make_world):
     world = make_world(approval=["purge"])
     path, ann = f"/api/v1/tables/{OWN}/orphans", world.key(purge=True, owner="ann")
@@ -241,7 +241,7 @@ def test_approval_needs_to_know_who_asks(make_world):
         make_world(approval=["purge"], enabled=False)
 
 
-@pytest.mark.promise(54)
+@pytest.mark.promise(59)
 def test_a_plan_is_not_approved_by_who_made_it(world):
     ann = world.key(owner="ann")
     plan = world.client.post("/api/v1/plans", json=COMPACT, headers=ann).json()
@@ -253,7 +253,7 @@ def test_a_plan_is_not_approved_by_who_made_it(world):
     assert bob.json()["approved_by"].startswith("key:")
 
 
-@pytest.mark.promise(55)
+@pytest.mark.promise(60)
 def test_a_tenant_has_so_many_jobs_at_once(make_world):
     world = make_world(quotas={"acme": {"max_open_jobs": 2}, "*": {"max_open_jobs": 0}})
     headers = world.key()
@@ -281,7 +281,7 @@ def test_a_tenant_has_so_many_jobs_at_once(make_world):
     assert again.status_code == 202
 
 
-@pytest.mark.promise(55)
+@pytest.mark.promise(60)
 @pytest.mark.parametrize("quota", [{"max_bytes_per_day": "1MB"}, {"max_usd_per_day": 1.5}])
 def test_a_tenant_has_so_many_bytes_and_dollars_a_day(make_world, quota):
     world = make_world(quotas={"acme": quota})
@@ -301,7 +301,7 @@ def test_a_tenant_has_so_many_bytes_and_dollars_a_day(make_world, quota):
     assert other.status_code == 202
 
 
-@pytest.mark.promise(55)
+@pytest.mark.promise(60)
 def test_a_caller_asks_so_often(make_world):
     world = make_world(requests_per_minute=3)
     one, two = world.key(name="one"), world.key(name="two")
@@ -314,7 +314,7 @@ def test_a_caller_asks_so_often(make_world):
     assert world.neve.access.audit_rows()[0].entry.action != "GET /jobs"
 
 
-@pytest.mark.promise(55)
+@pytest.mark.promise(60)
 def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
     monkeypatch.setattr("neve.api.rates.FAILURES_PER_MINUTE", 3)
     world = make_world()
@@ -324,7 +324,7 @@ def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
     assert world.client.get("/api/v1/jobs", headers=world.key()).status_code == 200
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_changes_and_refusals_are_written_down_and_looking_is_not(world):
     headers = world.key()
     count = len(world.neve.access.audit_rows())
@@ -342,7 +342,7 @@ def test_changes_and_refusals_are_written_down_and_looking_is_not(world):
     assert world.neve.access.verify_audit()[1] is None
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_the_log_is_read_a_page_at_a_time_and_each_tenant_its_own(world):
     for number in range(7):
         world.neve.access.record("x", f"a{number}", "ok", tenant="acme", table=OWN)
@@ -388,7 +388,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_pages_of_other_sites_do_not_reach_a_server_that_asks_nobody(make_world):
     world = make_world(enabled=False, audit=True)
     for headers, status in PAGES:

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from tests.unit.access.issuer import KEY, SECOND, running_issuer
 
 from neve.access.rights import Grant, Role
+from neve.access_settings import OidcSettings
 from neve.identity.issuer_keys import IssuerKeys, Patience
 from neve.identity.tokens import Tokens
 from neve.model.errors import EnvironmentProblem, NotAuthenticated
-from neve.sections import OidcSettings
 from neve.testing.facts import NOW
 
-pytestmark = pytest.mark.promise(53)
+pytestmark = pytest.mark.promise(58)
 SECONDS = int(NOW.timestamp())
 
 

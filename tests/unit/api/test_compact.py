@@ -102,6 +102,8 @@ def test_every_strategy_is_a_layer_of_the_policy(api, store, strategy, columns, 
         ({"options": {"target_file_size": "1e999"}}, 422, "input"),
         ({"options": {"target_file_size": True}}, 422, "validation"),
         ({"options": {"max_cost": -1}}, 422, "validation"),
+        ({"options": {"verify": "rows"}}, 422, "validation"),
+        ({"options": {"verify": False}}, 422, "validation"),
         ({"options": {"max_cost": float("nan")}}, 422, "validation"),
         ({"options": {"max_cost": float("inf")}}, 422, "validation"),
         ({"options": {"partition_filter": "date ="}}, 422, "filter"),
@@ -182,3 +184,11 @@ def test_a_table_can_be_named_as_everywhere_else(api, store):
 
         assert response.status_code == 202
         assert store.job(response.json()["job_id"]).table.name == "events"
+
+
+@pytest.mark.parametrize("verify", ["full", "metadata", "off"])
+def test_what_is_verified_can_be_said(api, store, verify):
+    response = api.post("/api/v1/compact", json={**TABLE, "options": {"verify": verify}})
+
+    job = store.job(response.json()["job_id"])
+    assert job.arguments["overrides"] == {"rewrite_data_files.verify": verify}

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.api.bodies import job_body
+from neve.api.bodies import Jobs, job_body, listed_job
 from neve.model.job import JobState, Progress
 from neve.model.outcome import Status
 
@@ -178,3 +178,37 @@ def test_a_job_that_has_not_failed_is_not_tried_again(api, queued, run_next, sto
         run_next(status)
     assert api.post(f"{JOBS}/j1/retry").status_code == 409
     assert len(store.jobs()) == 1
+
+
+def test_a_page_is_written_as_its_document_says(api, store, queued, run_next, neve):
+    """Texts are kept between requests, so that each change of a job must show."""
+    queued("j1")
+    queued("j2")
+
+    def shown():
+        page = api.get("/api/v1/jobs?limit=5")
+        body = Jobs.model_validate_json(page.content)
+        wanted = [listed_job(job, neve.now()) for job in neve.job_page(limit=5).jobs]
+        assert body.jobs == wanted
+        assert page.json()["jobs"] == [item.model_dump(mode="json") for item in wanted]
+        return {job.job_id: job for job in body.jobs}
+
+    assert {job.status for job in shown().values()} == {"queued"}
+    lease = store.claim_next(60)
+    assert shown()["j1"].status == "running"
+    store.append_event("j1", JobState.REWRITING, "on", Progress(partitions_completed=3))
+    assert shown()["j1"].progress.partitions_completed == 3
+    store.cancel("j1")
+    assert shown()["j1"].cancel_requested
+    store.retry(lease, "no")
+    assert shown()["j1"].status == "cancelled"
+    run_next()
+    assert shown()["j2"].status == "succeeded"
+
+
+def test_a_dead_job_that_is_dismissed_is_shown_so(api, store, queued):
+    queued("j1", max_attempts=1)
+    store.retry(store.claim_next(60), "no")
+    assert api.get("/api/v1/jobs").json()["jobs"][0]["is_dead"]
+    store.dismiss("j1")
+    assert not api.get("/api/v1/jobs").json()["jobs"][0]["is_dead"]

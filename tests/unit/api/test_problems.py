@@ -33,7 +33,9 @@ def test_types_are_stable():
         "job-cancelled": 409, "execution": 500, "commit-conflict": 409, "commit-unknown": 500,
         "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 500,
         "parquet-corrupt": 500, "parquet-unsupported": 500, "rows": 500, "rows-corrupt": 500,
-        "rows-unsupported": 500, "access": 403, "not-authenticated": 401, "access-denied": 403,
+        "rows-unsupported": 500, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
+        "records": 422, "table-exists": 409,
+        "access": 403, "not-authenticated": 401, "access-denied": 403,
         "too-much": 429, "approval-needed": 409, "approval-gone": 409,
     }  # fmt: skip
 
@@ -86,7 +88,7 @@ def test_a_defect_tells_nothing_of_itself(api, monkeypatch):
     [
         (b"{", "application/json", 400, "not-json"),
         (b"\xff", "application/json", 400, "bad-request"),
-        (b"[" * 100_000, "application/json", 400, "bad-request"),
+        (b"[" * 100_000, "application/json", 400, "body-too-deep"),
         (b"{}", "text/plain", 422, "validation"),
         (b"", "application/json", 422, "validation"),
         (b"[]", "application/json", 422, "validation"),

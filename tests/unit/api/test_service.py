@@ -11,6 +11,7 @@ from neve.api.metrics import exposition
 from neve.model.errors import StoreError
 from neve.model.figures import Figures
 from neve.model.outcome import Status
+from neve.model.workers import AnnouncedWorker, EngineReport, EngineState
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
@@ -19,12 +20,58 @@ def test_the_server_is_alive_whatever_else_is_not(api, prefix, monkeypatch):
     assert api.get(f"{prefix}/health").json() == {"status": "ok"}
 
 
-def test_ready_says_what_is_ready(api):
+def announce(store, name, state, detail="", engine="spark"):
+    report = EngineReport(engine, state, detail)
+    store.workers.announce(AnnouncedWorker(name, "host-1", 7, report), 60)
+
+
+def checks(response):
+    return {check["name"]: check for check in response.json()["checks"]}
+
+
+@pytest.mark.promise(52)
+def test_ready_says_what_is_ready(api, store):
+    announce(store, "a", EngineState.FAILED, "There is no Java.")
+    announce(store, "b", EngineState.READY)
     response = api.get("/ready")
     assert response.status_code == 200
     assert response.json()["status"] == "ready"
-    names = [check["name"] for check in response.json()["checks"]]
-    assert names == ["store", "catalog production", "spark"]
+    assert list(checks(response)) == ["store", "catalog production", "spark"]
+    told = checks(response)["spark"]["detail"]
+    assert "host-1, process 7: ready" in told
+    assert "failed (There is no Java.)" in told
+
+
+@pytest.mark.promise(52)
+@pytest.mark.parametrize("how", [s for s in EngineState if s is not EngineState.READY])
+def test_an_engine_that_has_not_started_is_not_ready(api, store, how):
+    announce(store, "a", how, "why")
+    response = api.get("/ready")
+    assert (response.status_code, response.json()["status"]) == (503, "not ready")
+    check = checks(response)["spark"]
+    assert (check["is_ready"], check["detail"]) == (False, f"host-1, process 7: {how} (why)")
+
+
+def test_a_server_without_workers_is_not_ready_and_its_api_is(api, store):
+    store.workers.announce(
+        AnnouncedWorker("gone", "host-1", 7, EngineReport("spark", EngineState.READY)), -1
+    )
+    announce(store, "other", EngineState.READY, engine="trino")
+    response = api.get("/api/v1/ready")
+    assert response.status_code == 503
+    assert checks(response)["spark"]["detail"] == "No worker is there."
+
+    alone = api.get("/ready?role=api")
+    assert alone.status_code == 200
+    assert list(checks(alone)) == ["store", "catalog production"]
+
+
+def test_workers_are_counted(api, store):
+    announce(store, "a", EngineState.STARTING)
+    announce(store, "b", EngineState.READY)
+    text = api.get("/metrics").text
+    assert "neve_workers 2.0" in text
+    assert "neve_workers_ready 1.0" in text
 
 
 def test_a_store_that_is_gone_is_not_ready(api, monkeypatch):

@@ -38,7 +38,10 @@ class RestTable:
             for update in request["updates"]:
                 self._apply(update)
             entry = {"timestamp-ms": self.metadata["last-updated-ms"]}
-            log = [*self.metadata["metadata-log"], {**entry, "metadata-file": self.location}]
+            log = [
+                *self.metadata.get("metadata-log", []),
+                {**entry, "metadata-file": self.location},
+            ]
             self.metadata = {**self.metadata, "metadata-log": log}
             self.location += "+"
         time.sleep(self.silent_seconds)
@@ -49,17 +52,21 @@ class RestTable:
     def _holds(self, requirement: Json) -> bool:
         if requirement["type"] == "assert-table-uuid":
             return bool(requirement["uuid"] == self.metadata["table-uuid"])
-        ref = self.metadata["refs"].get(requirement["ref"])
+        ref = self.metadata.get("refs", {}).get(requirement["ref"])
         return bool((ref["snapshot-id"] if ref else None) == requirement["snapshot-id"])
 
     def _apply(self, update: Json) -> None:
         """As Iceberg's own server does it: refs go with the snapshot that they point to."""
-        refs = dict(self.metadata["refs"])
+        refs = dict(self.metadata.get("refs", {}))
         if update["action"] == "set-snapshot-ref":
             name = update["ref-name"]
             refs[name] = {k: v for k, v in update.items() if k not in ("action", "ref-name")}
             if name == "main":
                 self.metadata["current-snapshot-id"] = update["snapshot-id"]
+        if update["action"] == "add-snapshot":
+            added = update["snapshot"]
+            self.metadata["snapshots"] = [*self.metadata.get("snapshots", []), added]
+            self.metadata["last-sequence-number"] = added["sequence-number"]
         if update["action"] == "remove-snapshot-ref":
             del refs[update["ref-name"]]
         if update["action"] == "remove-snapshots":

@@ -41,13 +41,14 @@ from neve.documents import from_document, to_document
 from neve.model.exact import ExactFloat
 from neve.model.facts import DeleteKind
 from neve.model.plan import CompactionPlan
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.deletes import DeleteIndex, dangling_deletes
 from neve.planning.expressions import from_partitions, to_json
 from neve.planning.health import assess
 from neve.planning.partition_values import partition_values as json_values
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.planning.proof import find_change, prove
 from neve.testing.facts import data_file, delete_file, table_facts
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
@@ -133,7 +134,7 @@ def planned(facts):
         facts,
         assess(facts, policy, facts.surveyed_at),
         policy,
-        PlanRequest(),
+        RewriteDataFilesArguments(),
         cost_model=CostModel(),
         rates=Rates(),
         now=facts.surveyed_at,

@@ -63,6 +63,7 @@ def test_a_snapshot_that_no_ref_names_counts(lake, table, surveyor):
     assert files_of(surveyor.reachable(TABLE)) == {"s3://b/staged"}
 
 
+@pytest.mark.conformance("statistics files are reachable")
 def test_metadata_files_statistics_and_the_version_hint_count(lake, table, surveyor):
     first = table.metadata_location
     snapshot_id = lake.commit(table, Manifest([FileEntry("s3://b/f")]))

@@ -20,7 +20,7 @@ def configured(tmp_path, monkeypatch):
     Path("neve.yaml").write_text(CONFIG)
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_a_key_is_shown_once_and_kept_as_a_digest(configured, run, run_json):
     words = ["--role", "operator", "--tables", "lake.acme", "--tenant", "acme", "--purge"]
     made, code = run_json("keys", "create", "nightly", *words, "--expires", "90d")
@@ -46,7 +46,7 @@ def test_plain_output_is_the_key_alone(configured, run):
     assert len(done.stdout.split()) == 1
 
 
-@pytest.mark.promise(53)
+@pytest.mark.promise(58)
 def test_a_revoked_key_is_refused(configured, run, run_json):
     made, _ = run_json("keys", "create", "x", "--role", "viewer")
     assert run_json("keys", "revoke", made["prefix"]) == (
@@ -80,7 +80,7 @@ def test_what_makes_no_sense_makes_no_key(configured, run, run_json, words):
     assert run_json("keys", "list")[0] == []
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_the_log_is_listed_and_checked(configured, run, run_json):
     run("keys", "create", "x", "--role", "viewer")
     run("keys", "revoke", "nope")

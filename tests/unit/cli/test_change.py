@@ -77,6 +77,40 @@ def test_a_compaction_for_programs(run_json, events, engine, logged):
     assert logged("dag_run_id") == [outcome["job_id"]]
 
 
+@pytest.mark.parametrize(
+    ("verify", "level", "told"),
+    [
+        ((), "metadata", "Verified by row counts and metadata."),
+        (("--verify", "metadata"), "metadata", "Verified by row counts and metadata."),
+        (("--verify", "off"), "counts", "Verified by row counts."),
+    ],
+)
+def test_what_was_verified_is_told_to_programs_and_in_the_log(
+    run_json, events, engine, logged, verify, level, told
+):
+    outcome, code = run_json("compact", "db.events", *SPARK, *verify)
+
+    assert (code, outcome["proof"]["level"]) == (0, level)
+    assert logged("details") == [f"5 files became 1. {told}"]
+
+
+def test_an_engine_that_cannot_read_back_commits_nothing_where_it_is_asked_for(
+    run_json, events, engine
+):
+    outcome, code = run_json("compact", "db.events", *SPARK, "--verify", "full")
+
+    assert (code, outcome["status"]) == (1, "failed")
+    assert "were not read back" in outcome["reason"]
+    events.refresh()
+    assert [s.summary.operation.value for s in events.metadata.snapshots] == ["append"]
+
+
+def test_a_plan_says_what_will_be_verified(run_json, events, no_engine):
+    for said, kept in (((), None), (("--verify", "off"), "off")):
+        document, _ = run_json("plan", "db.events", *said)
+        assert document["plans"][0]["verify"] == kept
+
+
 def test_a_compaction_without_work_is_logged_without_an_engine(
     run_json, lake, events, logged, no_engine
 ):

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from neve.model.errors import InputError
+from neve.model.maintenance import MaintainRequest
+from neve.model.policy import Verify
+
 
 @pytest.fixture
 def statuses(run_json):
@@ -61,3 +65,20 @@ def test_no_table_is_an_error(only_looking, run_json):
 
     assert code == 1
     assert "nothing.*" in document["error"]["message"]
+
+
+@pytest.mark.parametrize(("verify", "level"), [((), "metadata"), (("--verify", "off"), "counts")])
+def test_what_is_verified_can_be_said_for_all_tables(events, engine, run_json, verify, level):
+    with events.transaction() as change:
+        change.set_properties({"neve.rewrite_data_files.engine": "spark"})
+
+    document, _ = run_json("maintain", "db.events", *verify)
+
+    done = document["tables"][0]["operations"][0]
+    assert (done["operation"], done["status"]) == ("rewrite_data_files", "succeeded")
+    assert done["outcome"]["proof"]["level"] == level
+
+
+def test_nothing_that_trino_writes_can_be_verified_before():
+    with pytest.raises(InputError, match="Trino commits by itself"):
+        MaintainRequest(verify=Verify.METADATA).check("trino")

@@ -12,10 +12,11 @@ from neve.model.facts import (
     TARGET_SIZE_PROPERTY,
     DeleteKind,
 )
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.testing.facts import NOW, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
 
@@ -64,7 +65,7 @@ def plan_of(facts, strategy):
         facts,
         assess(facts, POLICY, NOW),
         POLICY,
-        PlanRequest(strategy, SORTED.get(strategy, ())),
+        RewriteDataFilesArguments(strategy, SORTED.get(strategy, ())),
         cost_model=CostModel(),
         rates=Rates(),
         now=NOW,
@@ -92,6 +93,7 @@ def test_planning_again_after_a_run_gives_an_empty_plan(facts, strategy, compres
     assert again.reasons
 
 
+@pytest.mark.conformance("one file in two groups")
 @given(tables(), st.sampled_from(list(Strategy)))
 def test_plans_are_the_same_again_with_no_file_twice_and_groups_of_one_partition(facts, strategy):
     plan = plan_of(facts, strategy)
@@ -116,7 +118,8 @@ def test_a_budget_is_never_exceeded(facts, budget):
         facts,
         assess(facts, POLICY, NOW),
         POLICY,
-        PlanRequest(Strategy.AUTO, (), budget),
+        RewriteDataFilesArguments(),
+        max_cost_usd=budget,
         cost_model=CostModel(),
         rates=Rates(),
         now=NOW,

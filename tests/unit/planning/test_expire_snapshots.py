@@ -89,6 +89,7 @@ def test_the_current_snapshot_stays_however_old_it_is():
     assert reasons(facts) == {2: "branch main points to it"}
 
 
+@pytest.mark.conformance("the last snapshots of a branch stay")
 def test_the_last_ancestors_of_every_branch_stay():
     side = [made(10, 25, 1), made(11, 24, 10), made(12, 23, 11)]
     facts = table(*AGED, *side, head=5, refs=[RefFacts("side", 12, "branch")])
@@ -127,6 +128,7 @@ def test_the_tables_own_properties_protect_where_they_protect_more():
     assert expired(table(*AGED, **{"history--expire--min-snapshots-to-keep": "4"})) == [1]
 
 
+@pytest.mark.conformance("refs end by their age")
 def test_a_ref_whose_age_is_over_is_dropped_and_protects_nothing():
     refs = [RefFacts("old", 2, "tag", 5 * DAY_MS), RefFacts("young", 3, "tag", 11 * DAY_MS)]
     plan = plan_expiry(table(*AGED, refs=refs), WEEK, (), NOW)
@@ -200,6 +202,7 @@ def test_a_state_that_an_undo_tag_keeps_stays_until_the_tag_is_over():
     assert expired(table(*AGED, refs=[undo]), now=NOW + timedelta(days=2)) == [1, 2, 3]
 
 
+@pytest.mark.conformance("staged snapshots")
 def test_a_staged_snapshot_stays_as_long_as_the_retention():
     young, old = made(8, 6, 3, wap_id="w1"), made(9, 8, 3, wap_id="w2")
 
@@ -213,6 +216,7 @@ def test_a_property_that_is_no_span_changes_nothing(number):
     assert expired(table(*AGED, **own)) == expired(table(*AGED))
 
 
+@pytest.mark.conformance("garbage collection is off")
 @pytest.mark.parametrize("word", ["False", "no", "0", " true", ""])
 def test_a_table_without_garbage_collection_is_refused(word):
     """Iceberg takes every word but true for false."""

@@ -19,6 +19,7 @@ def parse(text):
     return parse_filter(text, today=TODAY)
 
 
+@pytest.mark.conformance("every operator of a filter")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from neve.model.plan import NothingToDo
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Strategy
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.testing.facts import MB, NOW, data_file, partition, snapshot, table_facts
 
 pytestmark = pytest.mark.promise(29)
@@ -29,7 +30,7 @@ def planned(hot_partition_seconds, strategy):
         FACTS,
         assess(FACTS, policy, NOW),
         policy,
-        PlanRequest(strategy, columns),
+        RewriteDataFilesArguments(strategy, columns),
         cost_model=CostModel(),
         rates=Rates(),
         now=NOW,

@@ -9,6 +9,7 @@ from neve.planning.locations import comparable_path, is_within, path_of, store_o
 pytestmark = pytest.mark.promise(22)
 
 
+@pytest.mark.conformance("schemes, authorities and slashes")
 @pytest.mark.parametrize(
     "spelling",
     [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_every_item_is_packed_once(items, capacity):
     assert sorted(packed) == sorted(items)
 
 
+@pytest.mark.conformance("groups are limited in size")
 @given(sizes, capacities)
 def test_no_bin_overflows_unless_one_item_does(items, capacity):
     assert all(sum(group) <= capacity or len(group) == 1 for group in pack(items, capacity))

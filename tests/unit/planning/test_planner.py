@@ -9,11 +9,12 @@ from neve.model.errors import InputError
 from neve.model.facts import DeleteKind
 from neve.model.groups import Interval
 from neve.model.plan import NothingToDo
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine, Strategy
 from neve.planning.cost import CostModel, Rates, Speed
 from neve.planning.engines import SPARK_SPEED
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.testing.facts import (
     MB,
     NOW,
@@ -31,12 +32,15 @@ POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 RATES = Rates({engine: Speed(SPARK_SPEED) for engine in Engine})
 
 
-def plan_of(facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, **request):
+def plan_of(
+    facts, strategy=Strategy.AUTO, *, policy=POLICY, rates=RATES, max_cost_usd=None, **arguments
+):
     return make_plan(
         facts,
         assess(facts, policy, NOW),
         policy,
-        PlanRequest(strategy, **request),
+        RewriteDataFilesArguments(strategy, **arguments),
+        max_cost_usd=max_cost_usd,
         cost_model=CostModel(),
         rates=rates,
         now=NOW,
@@ -54,6 +58,7 @@ def group_sizes(plan):
     return [(group.partition, len(group.files)) for group in plan.groups]
 
 
+@pytest.mark.conformance("files are chosen by size")
 def test_small_files_are_packed_to_the_target_within_partitions():
     plan = plan_of(table_facts(small(15) + small(3, "tue")))
 
@@ -96,6 +101,7 @@ def test_files_that_a_filter_excludes_are_left_alone():
     assert group_sizes(plan_of(facts)) == [("day=mon", 3)]
 
 
+@pytest.mark.conformance("enough input files")
 def test_files_of_an_earlier_run_need_fresh_company():
     done = snapshot(2, 1, neve__job_id="j", neve__target_file_size_bytes=str(100 * MB))
     snapshots = [snapshot(1), done]
@@ -117,6 +123,7 @@ def test_a_larger_target_makes_old_work_worth_doing_again():
     assert group_sizes(plan) == [("day=mon", 3)]
 
 
+@pytest.mark.conformance("expected outputs")
 def test_compression_widens_the_groups():
     plan = plan_of(table_facts(small(20)), rates=replace(RATES, compression_ratio=0.5))
 
@@ -135,6 +142,7 @@ def test_time_series_waits_until_a_partition_is_quiet():
     assert [(r.code, r.partition) for r in plan.reasons] == [(NothingToDo.TOO_YOUNG, "day=mon")]
 
 
+@pytest.mark.conformance("delete thresholds")
 def test_delete_files_rewrites_what_deletes_apply_to():
     hit = data_file("hit", 100 * MB)
     vector = delete_file("v", DeleteKind.DELETION_VECTOR, referenced_path=hit.path)
@@ -191,6 +199,7 @@ def test_sort_without_columns_takes_the_order_of_the_table():
     ).is_empty
 
 
+@pytest.mark.conformance("options that make no sense")
 @pytest.mark.parametrize(
     ("strategy", "columns"),
     [

@@ -4,12 +4,11 @@ import pytest
 
 from neve.model.errors import ConfigError, InputError
 from neve.model.operation import Operation
-from neve.model.policies import PolicyBook, Setting
-from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
+from neve.model.policies import PolicyBook, RewriteDataFilesArguments, Setting
+from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
 from neve.policy.documents import read_policies
-from neve.policy.effective import plan_request, show_value
+from neve.policy.effective import show_value
 from neve.policy.keys import KEYS
 from neve.policy.resolve import general_settings, resolve
 
@@ -43,7 +42,7 @@ def test_without_policies_there_are_defaults_and_nothing_deletes():
         Operation.REWRITE_MANIFESTS,
     }
     assert policy.compaction == CompactionPolicy()
-    assert plan_request(policy) == PlanRequest()
+    assert policy.rewrite_data_files == RewriteDataFilesArguments()
     assert (policy.schedule, policy.window) == (None, None)
     assert {setting.source for setting in policy.settings} == {"default"}
 
@@ -190,24 +189,39 @@ def test_an_unknown_key_on_the_command_line_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "request_"),
+    ("said", "arguments"),
     [
-        ({"strategy": "binpack"}, PlanRequest(Strategy.AUTO)),
-        ({"strategy": "time_series"}, PlanRequest(Strategy.TIME_SERIES)),
-        ({"strategy": "sort"}, PlanRequest(Strategy.SORT)),
-        ({"sort_order": "a, b ASC NULLS FIRST"}, PlanRequest(Strategy.SORT, ("a", "b"))),
-        ({"sort_order": "zorder(a, `b c`)"}, PlanRequest(Strategy.ZORDER, ("a", "b c"))),
-        ({"engine": "spark"}, PlanRequest(engine=RewriteMode.SPARK)),
+        ({"strategy": "binpack"}, RewriteDataFilesArguments(Strategy.AUTO)),
+        ({"strategy": "time_series"}, RewriteDataFilesArguments(Strategy.TIME_SERIES)),
+        ({"strategy": "sort"}, RewriteDataFilesArguments(Strategy.SORT)),
+        (
+            {"sort_order": "a, b ASC NULLS FIRST"},
+            RewriteDataFilesArguments(Strategy.SORT, ("a", "b")),
+        ),
+        (
+            {"sort_order": "zorder(a, `b c`)"},
+            RewriteDataFilesArguments(Strategy.ZORDER, ("a", "b c")),
+        ),
+        ({"engine": "spark"}, RewriteDataFilesArguments(engine=RewriteMode.SPARK)),
+        ({"verify": "full"}, RewriteDataFilesArguments(verify=Verify.FULL)),
+        ({"verify": "Metadata"}, RewriteDataFilesArguments(verify=Verify.METADATA)),
+        ({"verify": "off"}, RewriteDataFilesArguments(verify=Verify.OFF)),
+        # As YAML reads off without quotes.
+        ({"verify": False}, RewriteDataFilesArguments(verify=Verify.OFF)),
     ],
 )
-def test_a_compaction_is_asked_for_as_the_policy_says(arguments, request_):
-    policy = effective({"operations": {"rewrite_data_files": arguments}})
+def test_a_compaction_is_asked_for_as_the_policy_says(said, arguments):
+    policy = effective({"operations": {"rewrite_data_files": said}})
 
-    assert plan_request(policy) == request_
+    assert policy.rewrite_data_files == arguments
 
 
-def test_the_budget_limits_the_plan():
-    assert plan_request(effective({"budget": {"max_cost_usd": 3}})).max_cost_usd == 3.0
+@pytest.mark.parametrize("value", [True, "none", "rows", 1])
+def test_there_are_three_ways_to_verify(value):
+    with pytest.raises((ConfigError, InputError)) as error:
+        effective({"operations": {"rewrite_data_files": {"verify": value}}})
+
+    assert "verify" in error.value.message
 
 
 def test_options_become_thresholds():
@@ -241,7 +255,7 @@ def test_a_stronger_strategy_drops_a_weaker_sort_order():
     ordered = {"operations": {"rewrite_data_files": {"sort_order": "a"}}}
     packed = {"operations": {"rewrite_data_files": {"strategy": "binpack"}}}
 
-    assert plan_request(effective(ordered, packed)) == PlanRequest()
+    assert effective(ordered, packed).rewrite_data_files == RewriteDataFilesArguments()
     with pytest.raises(ConfigError, match="does not go with strategy binpack"):
         effective(
             {"operations": {"rewrite_data_files": {"strategy": "binpack", "sort_order": "a"}}}

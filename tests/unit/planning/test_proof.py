@@ -122,3 +122,26 @@ def test_rows_of_new_files_with_other_deletes_are_read():
     live = {A.path: 57, B.path: 40}
     assert prove(change, live, {merged(1).path: 97}).holds
     assert not prove(change, live, {merged(1).path: 98}).holds
+
+
+@pytest.mark.parametrize(
+    ("rows_out", "holds", "deleted"),
+    [(100, True, 0), (70, True, 30), (40, True, 60), (39, False, 60), (101, False, 0)],
+)
+def test_deletes_that_nobody_counted_again_explain_no_more_rows_than_their_files_have(
+    rows_out, holds, deleted
+):
+    delete = delete_file("d", DeleteKind.POSITION, referenced_path=A.path, record_count=99)
+    change = find_change(table_facts([A, B], [delete]), table_facts([merged(rows_out)]))
+
+    proof = prove(change, None)
+
+    assert (proof.holds, proof.rows_deleted) == (holds, deleted)
+    assert proof.deletes_counted_by == "rewrite"
+
+
+def test_without_deletes_every_row_must_be_there_counted_again_or_not():
+    change = find_change(table_facts([A, B]), table_facts([merged(99)]))
+
+    assert not prove(change, None).holds
+    assert prove(change, None).deletes_counted_by == "metadata"

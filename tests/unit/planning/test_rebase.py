@@ -120,6 +120,8 @@ APPLIED = equality("applied", 4)
         ((), (), {"files": [A, replace(B, record_count=1)]}, "b was replaced or removed"),
         # The same path came back, and older deletes do not apply to it any more.
         ((), (), {"files": [A, replace(B, data_sequence_number=4)]}, "b was replaced or removed"),
+        ((), (), {"files": [A, replace(B, added_snapshot_id=2)]}, "b was replaced or removed"),
+        ((), (), {"files": [A, B, replace(B, added_snapshot_id=2)]}, "b was replaced or removed"),
         ((), (position(),), {"table_uuid": "another"}, "made anew"),
         ((), (position(),), {"format_version": 3}, "format v3"),
         ((), (position(),), {"snapshots": (snapshot(2),)}, "earlier state"),
@@ -137,6 +139,17 @@ def test_what_nobody_can_follow_takes_the_group_out(then, now, changes, why):
     assert standing.taken is not None
     assert re.search(why, standing.taken)
     assert not standing.is_untouched
+
+
+def test_rows_that_were_given_ids_meanwhile_take_all_groups_out():
+    """The table was upgraded to format 3, and somebody committed to it."""
+    given = replace(snapshot(2, 1), first_row_id=0)
+    head = later(BASE, snapshots=(*BASE.snapshots, given), format_version=3)
+
+    assert re.search("given ids", Meanwhile(BASE, head).standing(PATHS).taken)
+    # Those that had some keep them.
+    base = replace(BASE, snapshots=(replace(snapshot(1), first_row_id=0),))
+    assert Meanwhile(base, head).standing(PATHS).is_untouched
 
 
 def test_deletes_that_were_applied_and_stay_do_not_explain_all_rows_that_are_gone():

@@ -67,6 +67,7 @@ def test_an_old_file_of_a_plain_name_is_kept_by_nothing():
     assert guards.why_kept(listed("data/a%20b+c=d/é.parquet"), LISTING) is None
 
 
+@pytest.mark.conformance("young files are kept")
 @pytest.mark.parametrize("hours", [0, 1, 71.9, 72])
 def test_a_young_file_is_kept(hours):
     assert guards.why_kept(listed(hours=hours), LISTING) is KeptReason.TOO_YOUNG
@@ -81,11 +82,13 @@ def test_a_link_is_kept():
     assert guards.why_kept(listed(is_regular=False), LISTING) is KeptReason.NOT_A_FILE
 
 
+@pytest.mark.conformance("hidden folders and partition folders")
 @pytest.mark.parametrize("path", ["_SUCCESS", "data/.f.crc", "_tmp/f", "data/_other=1/f", "_day/f"])
 def test_a_hidden_file_is_kept(path):
     assert guards.why_kept(listed(path), LISTING) is KeptReason.HIDDEN
 
 
+@pytest.mark.conformance("hidden folders and partition folders")
 def test_the_folder_of_a_partition_field_is_not_hidden():
     assert guards.why_kept(listed("data/_day=2/f.parquet"), LISTING) is None
 
@@ -115,6 +118,7 @@ def test_files_since_the_start_of_an_unfinished_job_are_too_young():
     assert "j1" in why
 
 
+@pytest.mark.conformance("garbage collection is off")
 def test_a_table_whose_garbage_is_not_collected_is_refused():
     assert "gc.enabled=FALSE" in guards.gc_refusal(location_of(gc_enabled="FALSE"))
     assert "gc.enabled=no" in guards.gc_refusal(location_of(gc_enabled="no"))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from neve.model.facts import ColumnFacts
@@ -144,3 +146,22 @@ def test_inside_a_task_a_group_falls_only_to_engines_that_run_there_and_take_it(
     assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY, rows)
     assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store,)
     assert task_ladder(group_of(FILES, properties=BLOOM), Engine.COPY) == (Engine.COPY,)
+
+
+@pytest.mark.parametrize(
+    ("deletes", "asked", "told"),
+    [
+        (0, RewriteMode.AUTO, True),
+        (1, RewriteMode.AUTO, True),
+        (1, RewriteMode.SPARK, False),
+    ],
+)
+def test_a_plan_says_that_a_large_file_stays_in_one_piece(deletes, asked, told):
+    files = [data_file("a", 300 * MB), data_file("b", 8 * MB)]
+    group = replace(group_of(files, deletes=deletes), target_file_size_bytes=128 * MB)
+
+    whole = "; 1 file above the target size stays in one piece"
+    assert route(group, asked).reason.endswith(whole) == told
+    several = replace(group, target_file_size_bytes=MB)
+    assert ("; 2 files above the target size stay" in route(several, asked).reason) == told
+    assert whole not in route(replace(group, target_file_size_bytes=300 * MB), asked).reason

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from neve.model.facts import DeleteKind
 from neve.planning.staleness import changed_files, newest_sequence_number, newly_deleted_from
-from neve.testing.facts import MB, data_file, delete_file, partition, table_facts
+from neve.testing.facts import MB, data_file, delete_file, partition, snapshot, table_facts
 
 FILES = [data_file(name, MB, data_sequence_number=3) for name in ("a", "b")]
 PATHS = ["file:///lake/a", "file:///lake/b"]
@@ -24,6 +26,11 @@ def test_files_that_stay_as_they_are_have_not_changed():
     [
         table_facts([FILES[1]]),
         table_facts(FILES, [ON_A]),
+        # The path came back: as a younger file, by another commit, or a second time.
+        table_facts([replace(FILES[0], data_sequence_number=5), FILES[1]]),
+        table_facts([replace(FILES[0], added_snapshot_id=2), FILES[1]]),
+        table_facts([*FILES, FILES[0]]),
+        table_facts([*FILES, replace(FILES[0], added_snapshot_id=2)]),
         table_facts(
             FILES, [delete_file("e", DeleteKind.EQUALITY, partition=partition("tue")), ON_A]
         ),
@@ -31,6 +38,14 @@ def test_files_that_stay_as_they_are_have_not_changed():
 )
 def test_files_that_went_or_were_deleted_from_have_changed(now):
     assert changed_files(table_facts(FILES), now, PATHS) == {"file:///lake/a"}
+
+
+def test_all_files_have_changed_whose_rows_were_given_ids():
+    given = replace(snapshot(2, 1), first_row_id=0)
+
+    found = changed_files(table_facts(FILES), table_facts(FILES, snapshots=[given]), PATHS)
+
+    assert found == set(PATHS)
 
 
 def test_a_delete_file_that_takes_the_place_of_another_is_a_change():

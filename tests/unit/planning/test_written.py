@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from neve.model.errors import ProofFailed
 from neve.model.groups import Cost, FileGroup, Interval, PlannedFile
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import (
     BytesCompared,
     ColumnMetrics,
+    FooterRead,
+    RowsCounted,
     SourceRange,
     StoreDigests,
     TaskResult,
@@ -120,6 +122,7 @@ def test_rows_are_neither_left_out_nor_written_twice(files: tuple[WrittenFile, .
         check(*files)
 
 
+@pytest.mark.conformance("a writer that loses or invents rows")
 @given(st.integers(0, 200), st.integers(-5, 200), st.integers(-5, 200), st.booleans())
 def test_only_one_sum_of_rows_passes(
     rows_in: int, rows_deleted: int, rows_out: int, has_metrics: bool
@@ -136,3 +139,33 @@ def test_only_one_sum_of_rows_passes(
         passed = False
 
     assert passed == holds
+
+
+UNREAD = (FooterRead(150, 150), RowsCounted())
+
+
+@pytest.mark.parametrize("engine", [Engine.COPY, Engine.REMOTE_COPY, Engine.REWRITE])
+@pytest.mark.parametrize(
+    ("verify", "enough"), [("full", ()), ("metadata", UNREAD[:1]), ("off", UNREAD)]
+)
+def test_a_proof_is_as_strong_as_was_asked_for(engine, verify, enough):
+    for proof in UNREAD:
+        first = replace(FIRST, proof=proof, segments={engine: 10})
+        second = replace(SECOND, proof=proof, segments={engine: 10})
+        result = TaskResult(3, (first, second))
+        if proof in enough:
+            check_result(GROUP, result, Verify(verify))
+        else:
+            with pytest.raises(ProofFailed, match=f"which {proof.level} cannot prove"):
+                check_result(GROUP, result, Verify(verify))
+
+
+def test_a_footer_with_other_rows_proves_nothing():
+    odd = replace(FIRST, proof=FooterRead(150, 149))
+
+    with pytest.raises(ProofFailed, match="has 149 rows by its footer, and 150 were planned"):
+        check_result(GROUP, TaskResult(3, (odd, SECOND)), Verify.METADATA)
+
+
+def test_a_stronger_proof_than_was_asked_for_is_one():
+    check_result(GROUP, TaskResult(3, (FIRST, SECOND)), Verify.OFF)

@@ -79,6 +79,7 @@ def test_counts_and_bounds_of_any_table(drawn: Any, cut: int):
                 assert order(bound) == choose(map(order, real))
 
 
+@pytest.mark.conformance("truncated bounds")
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40), st.integers(1, 20))
 def test_text_bounds_enclose_the_text_and_are_short(text: str, length: int):
     found = of([text], pa.string(), "string", MetricsMode(bound_length=length))
@@ -119,6 +120,7 @@ def test_upper_bounds_of_text_are_raised_by_code_point(text: str, upper: str | N
     assert found.upper_bounds == (None if upper is None else {1: upper.encode()})
 
 
+@pytest.mark.conformance("NaN at any place")
 def test_zeros_and_nans():
     nan = math.nan
 
@@ -170,6 +172,42 @@ def test_modes_leave_out_what_is_not_wanted():
 
 def test_a_file_without_rows_has_no_metrics():
     assert of([], pa.int64(), "long") == ColumnMetrics()
+
+
+def uuids(*numbers: int | None) -> list[bytes | None]:
+    return [None if number is None else number.to_bytes(16, "big") for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_bounded"),
+    [
+        ((5, 9, None), True),
+        ((1 << 127, (1 << 127) + 9), True),
+        ((1 << 63, (1 << 63) + 5), True),
+        ((5, 1 << 127), False),
+        # Both ends are of one sign, and what is between them is not.
+        (((1 << 64) + 5, (1 << 64) + (1 << 63), 2 << 64), False),
+        ((None, None), False),
+    ],
+)
+def test_uuids_whose_orders_differ_have_no_bounds(numbers, is_bounded):
+    """Java takes a UUID for two signed longs, and would look elsewhere for its rows."""
+    found = of(uuids(*numbers), pa.binary(16), "uuid")
+
+    known = sorted(value for value in uuids(*numbers) if value is not None)
+    assert found.lower_bounds == ({1: known[0]} if is_bounded else None)
+    assert found.upper_bounds == ({1: known[-1]} if is_bounded else None)
+
+
+def test_uuids_of_two_parts_of_which_each_has_one_order_have_no_bounds():
+    schema = column(Type("uuid"))
+    parts = [
+        measure(pa.table({"c": pa.array(uuids(*numbers), pa.binary(16)).slice(1)}), schema)
+        for numbers in ((0, 5, 6), (0, (1 << 63) + 5))
+    ]
+
+    assert column_metrics(merge(parts), schema, {1: FULL}).lower_bounds is None
+    assert column_metrics(merge(parts[:1]), schema, {1: FULL}).lower_bounds == {1: uuids(5)[0]}
 
 
 def test_fixed_and_uuid_are_never_cut():

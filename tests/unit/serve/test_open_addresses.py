@@ -12,7 +12,7 @@ from neve.loopback import is_loopback, is_loopback_address
 from neve.model.errors import ConfigError
 from neve.serve import Role, ServeSettings, run
 
-pytestmark = pytest.mark.promise(53)
+pytestmark = pytest.mark.promise(58)
 LOOPBACK = ["127.0.0.1", "127.0.0.2", "127.1", "::1", "::ffff:127.0.0.1", "2130706433", "localhost"]
 ELSEWHERE = [
     "0.0.0.0", "::", "::0", "0", "", " ", "192.0.2.1", "fe80::1", "::ffff:0.0.0.0",

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from neve.model.plan import CompactionPlan
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode
-from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
 from neve.testing.facts import MB, TABLE, data_file, partition, table_facts
 from neve.testing.orphans import StoredLake
@@ -53,6 +54,7 @@ def make_services(lake: StoredLake) -> Callable[[], Maintenance]:
 @pytest.fixture
 def plan(services: Maintenance) -> Callable[..., CompactionPlan]:
     """The plan for the table as it is now, on Iceberg's own action."""
-    return lambda **request: services.plan(
-        TABLE, PlanRequest(**{"engine": RewriteMode.SPARK} | request), where=None, policy=POLICY
+    arguments = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
+    return lambda max_cost_usd=None, **said: services.plan(
+        TABLE, replace(arguments, **said), policy=POLICY, max_cost_usd=max_cost_usd
     )

@@ -91,11 +91,15 @@ def test_the_snapshot_tells_who_made_it(services, plan, lake):
         "neve.layout": "binpack",
         "neve.engine": "spark",
         "neve.step": "0",
+        "neve.proof": '{"files": 1, "level": "metadata", "rows": 300}',
     }
 
 
-def test_the_snapshot_before_is_kept_for_the_undo_window(services, plan, lake):
-    outcome = services.apply(plan())
+@pytest.mark.parametrize(
+    "asked", [{}, {"strategy": Strategy.SORT, "sort_columns": ("id",)}], ids=["staged", "sorted"]
+)
+def test_the_snapshot_before_is_kept_for_the_undo_window(services, plan, lake, asked):
+    outcome = services.apply(plan(**asked))
 
     (tag,) = (ref for ref in lake.facts.refs if ref.kind == "tag")
     assert (tag.name, tag.snapshot_id, tag.max_age_ms) == (
@@ -266,13 +270,14 @@ def test_an_engine_that_rewrites_nothing_is_believed(services, plan, lake):
     assert tags(lake) == []
 
 
-def test_a_lost_answer_without_a_snapshot_is_unknown(services, plan, lake, store):
+@pytest.mark.parametrize(("asked", "has_tag"), [({}, False), (BY_ACTION, True)])
+def test_a_lost_answer_without_a_snapshot_is_unknown(services, plan, lake, store, asked, has_tag):
     lake.before_commit = raises(CommitUnknown("the answer was lost"))
 
-    outcome = services.apply(plan())
+    outcome = services.apply(plan(**asked))
 
     assert (outcome.status, outcome.reason) == (Status.UNKNOWN, "the answer was lost")
-    assert tags(lake) == [UNDO_TAG_PREFIX + outcome.job_id]
+    assert tags(lake) == ([UNDO_TAG_PREFIX + outcome.job_id] if has_tag else [])
     assert states(store) == [JobState.UNKNOWN]
 
 
@@ -397,6 +402,6 @@ def test_a_tag_that_can_not_be_removed_does_not_hide_the_error(services, plan, l
     lake.before_commit = raises(ExecutionError("the disk is full"))
     lake.remove_tag = raises(ExecutionError("no tag"))
 
-    outcome = services.apply(plan())
+    outcome = services.apply(plan(**BY_ACTION))
 
     assert outcome.reason == "the disk is full no tag"

@@ -13,7 +13,7 @@ from neve.service.auditing import AuditTrail, Evidence
 from neve.service.run_job import run, run_job, submit
 from neve.testing.facts import TABLE
 
-pytestmark = pytest.mark.promise(52)
+pytestmark = pytest.mark.promise(57)
 ASKED = JobRequest(TABLE, str(Operation.REWRITE_DATA_FILES), requested_by="ann", tenant="acme")
 
 

@@ -11,9 +11,9 @@ from tests.unit.service.conftest import POLICY
 from neve.model.errors import CommitConflict, PlanStale
 from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import RewriteMode, Strategy
 from neve.planning.cost import CostModel
-from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
 from neve.service.rounds import MAX_ROUNDS
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
@@ -37,8 +37,8 @@ def lake():
 @pytest.fixture
 def compact(services):
     def run(**request):
-        asked = PlanRequest(**{"engine": RewriteMode.SPARK, **request})
-        return services.compact(TABLE, asked, where=None, policy=POLICY)
+        asked = RewriteDataFilesArguments(**{"engine": RewriteMode.SPARK, **request})
+        return services.compact(TABLE, asked, policy=POLICY)
 
     return run
 
@@ -95,6 +95,23 @@ def test_a_plan_that_stands_alone_leaves_the_guilty_group(lake, services, plan):
         "6 files became 2. 1 group was changed by writers meanwhile and left to the next run."
     )
     assert "file:///lake/tue-1" in {file.path for file in lake.facts.data_files}
+
+
+def test_a_file_that_was_taken_out_and_added_again_is_another_one(lake, services, plan):
+    path = "file:///lake/tue-0"
+
+    def write():
+        (file,) = (file for file in lake.facts.data_files if file.path == path)
+        lake.remove(path)
+        lake.append(file)
+
+    once(lake, "before_commit", write)
+
+    outcome = services.apply(plan())
+
+    assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 1)
+    assert days_left(lake) == ["tue"]
+    assert lake.facts.snapshot_id == lake.facts.snapshots[-1].snapshot_id
 
 
 def test_writers_may_come_back_between_two_tries_of_a_commit(lake, compact):
@@ -190,7 +207,9 @@ def test_the_engine_is_ready_before_the_table_is_looked_at(lake, compact):
 
     outcome = compact()
 
-    assert outcome.reason == "8 files became 3."
+    assert outcome.reason == (
+        "8 files became 3. 1 group was changed by writers meanwhile and planned again."
+    )
 
 
 def test_nothing_is_started_for_a_table_without_work(lake, compact):
@@ -227,7 +246,7 @@ def test_a_run_waits_for_the_writer_that_has_a_rhythm(lake, store, clock):
     ]
     lake.facts = replace(lake.facts, snapshots=tuple(rhythm))
 
-    services.compact(TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY)
+    services.compact(TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY)
 
     assert len(pauses) == 1
     assert 0 < pauses[0] <= 2
@@ -302,7 +321,7 @@ def test_after_a_conflict_the_work_begins_right_after_the_next_commit(lake, stor
     services = busy_world(lake, store, clock, pauses)
 
     outcome = services.compact(
-        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+        TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY
     )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
@@ -317,7 +336,7 @@ def test_nobody_is_waited_for_longer_than_two_gaps(lake, store, clock, ago, paus
     services = busy_world(lake, store, clock, slept)
 
     outcome = services.compact(
-        TABLE, PlanRequest(engine=RewriteMode.SPARK), where=None, policy=POLICY
+        TABLE, RewriteDataFilesArguments(engine=RewriteMode.SPARK), policy=POLICY
     )
 
     assert (outcome.status, days_left(lake)) == (Status.SUCCEEDED, [])
@@ -430,3 +449,24 @@ def test_an_old_delete_is_no_new_one(services, plan, lake):
     outcome = services.apply(made)
 
     assert (outcome.status, outcome.proof.rows_deleted) == (Status.SUCCEEDED, 10)
+
+
+@pytest.mark.parametrize(
+    ("days", "where"),
+    [(DAYS, "3 partitions, day=mon among them"), (DAYS[:1], "partition day=mon")],
+)
+def test_a_conflict_tells_who_came_in_between_and_where(services, lake, days, where):
+    kept = [file for file in lake.facts.data_files if file.partition[1][0] in days]
+    lake.facts = replace(lake.facts, data_files=tuple(kept))
+    lake.history[lake.facts.snapshot_id] = lake.facts
+    arguments = RewriteDataFilesArguments(engine=RewriteMode.SPARK)
+    made = services.plan(TABLE, arguments, policy=POLICY)
+    once(lake, "before_commit", lambda: [lake.remove(f"file:///lake/{day}-0") for day in days])
+
+    outcome = services.apply(made)
+
+    head = lake.facts.ancestry()[0]
+    who = f"Snapshot {head.snapshot_id} (overwrite at {head.committed_at.isoformat()})"
+    more = f", the last of {len(days)} commits," if len(days) > 1 else ""
+    assert outcome.status is Status.FAILED
+    assert f"{who}{more} came in between and changed {where}." in outcome.reason

@@ -9,10 +9,10 @@ import pytest
 from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine
 from neve.model.rewrite import StoreDigests
 from neve.planning.cost import CostModel
-from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake, SilentReporter
@@ -55,7 +55,7 @@ def maintenance(lake, store):
 
 @pytest.fixture
 def compact(maintenance):
-    return lambda: maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+    return lambda: maintenance.compact(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
 
 def paths(lake):
@@ -121,7 +121,7 @@ def test_where_footers_refuse_every_group_spark_does_it_all(lake, compact):
 def test_a_group_whose_deletes_cannot_be_followed_waits_and_the_others_commit(
     lake, maintenance, store
 ):
-    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    plan = maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY)
     lake.refuse_moves = {group.group_id: "it is encrypted" for group in plan.groups}
 
     def writer():
@@ -226,7 +226,7 @@ def test_groups_that_a_writer_took_are_planned_again(lake, maintenance):
 
     lake.before_commit = writer
 
-    outcome = maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+    outcome = maintenance.compact(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
     assert (outcome.status, outcome.conflicts) == (Status.SUCCEEDED, 0)
     assert "1 group was changed by writers meanwhile and planned again." in outcome.reason
@@ -240,7 +240,7 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
         raise ExecutionError("a task was killed too often")
 
     monkeypatch.setattr(lake, "run_tasks", fail)
-    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    plan = maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
     outcome = maintenance.apply(plan)
 
@@ -251,7 +251,7 @@ def test_a_stage_that_fails_leaves_all_its_names_to_the_sweeper(
 
 
 def test_a_group_may_become_several_files(lake, maintenance):
-    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    plan = maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY)
     (step,) = plan.steps
     groups = tuple(replace(group, expected_output_files=2) for group in step.groups)
     plan = replace(plan, steps=(replace(step, groups=groups),))
@@ -272,7 +272,7 @@ def test_the_outcome_tells_what_each_engine_did_and_for_how_long(lake, maintenan
     )
     lake.refuse_groups = {1: "column x is not in the current schema"}
 
-    outcome = maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+    outcome = maintenance.compact(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
     use = {use.engine: use for use in outcome.engine_use}
     assert {name: (u.files, u.bytes) for name, u in use.items()} == {
@@ -290,7 +290,7 @@ def test_work_that_a_writer_spoiled_counts_as_work(lake, maintenance):
 
     lake.before_commit = writer
 
-    outcome = maintenance.compact(TABLE, PlanRequest(), where=None, policy=POLICY)
+    outcome = maintenance.compact(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
     # Three files of each day, and two of Tuesday again.
     (use,) = outcome.engine_use
@@ -323,11 +323,11 @@ def test_a_sorted_table_is_copied_and_its_new_files_claim_no_order(lake, mainten
     added = []
     real = lake.replace_files
     monkeypatch.setattr(lake, "replace_files", lambda *a: (added.extend(a[3]), real(*a)))
-    plan = maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY)
+    plan = maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY)
 
     outcome = maintenance.apply(plan)
 
     assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 2)
     assert all("claims no sort order" in group.engine_reason for group in plan.groups)
     assert {file.sort_order_id for file in added} == {0}
-    assert maintenance.plan(TABLE, PlanRequest(), where=None, policy=POLICY).is_empty
+    assert maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY).is_empty

@@ -339,7 +339,7 @@ def test_a_commit_knows_the_state_that_it_must_find(services, lake):
     ]
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_the_audit_log_has_a_digest_of_what_was_deleted(services, store):
     run_operation(replace(services, auditor=AuditTrail(store.audit).record), TABLE, OPERATION)
     told = Evidence()

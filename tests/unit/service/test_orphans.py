@@ -36,6 +36,7 @@ def entries(services, *states):
     return [(entry.orphan.path, entry.state, entry.state_reason) for entry in found]
 
 
+@pytest.mark.conformance("a dry run")
 def test_a_dry_run_changes_nothing(services, lake):
     report = find_orphans(services, TABLE, RULES)
     assert [orphan.path for orphan in report.orphans] == [lake.orphan]
@@ -277,7 +278,7 @@ def test_a_table_that_was_made_anew_has_a_quarantine_of_its_own(services, lake, 
     assert lake.deleted_paths == []
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_the_audit_log_has_a_digest_of_what_was_deleted(services, store, lake, due):
     audited = replace(services, auditor=AuditTrail(store.audit).record)
     change_orphans(audited, TABLE, RULES, purge=True)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from neve.documents import canonical_text
 from neve.model.errors import InputError, PlanFileError
 from neve.model.facts import PartitionField, SpecFacts
-from neve.model.policy import CompactionPolicy, Strategy
+from neve.model.policies import RewriteDataFilesArguments
+from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel, Rates
 from neve.planning.health import assess
-from neve.planning.planner import PlanRequest, make_plan
+from neve.planning.planner import make_plan
 from neve.service.plan_file import read_plan_file, write_plan_file
 from neve.testing.facts import MB, NOW, data_file, table_facts
 
@@ -24,12 +25,13 @@ FILE = Path("plan.json")
 POLICY = CompactionPolicy(target_file_size_bytes=100 * MB)
 
 
-def plan_of(facts, **request):
+def plan_of(facts, max_cost_usd=None):
     return make_plan(
         facts,
         assess(facts, POLICY, NOW),
         POLICY,
-        PlanRequest(**request),
+        RewriteDataFilesArguments(),
+        max_cost_usd=max_cost_usd,
         cost_model=CostModel(),
         rates=Rates(),
         now=NOW,
@@ -74,7 +76,7 @@ def test_plans_come_back_as_they_were_written(made):
 
 
 def test_a_plan_without_work_comes_back_too():
-    empty = plan_of(table_facts(snapshots=[]), strategy=Strategy.AUTO)
+    empty = plan_of(table_facts(snapshots=[]))
 
     write_plan_file(FILE, [empty])
 

@@ -17,9 +17,9 @@ from neve.documents import canonical_text
 from neve.model.errors import NeveError, PlanFileError, PlanStale
 from neve.model.facts import DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Engine, RewriteMode
 from neve.planning.cost import CostModel
-from neve.planning.planner import PlanRequest
 from neve.service.maintenance import Maintenance
 from neve.service.plan_file import plan_document, read_plan_file
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
@@ -58,7 +58,7 @@ def make_world(lake):
 
 
 def plan_body(services, engine=RewriteMode.AUTO):
-    plan = services.plan(TABLE, PlanRequest(engine=engine), where=None, policy=POLICY)
+    plan = services.plan(TABLE, RewriteDataFilesArguments(engine=engine), policy=POLICY)
     document = plan_document([plan])
     return {key: value for key, value in document.items() if key != "digest"}
 

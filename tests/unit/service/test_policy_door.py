@@ -29,6 +29,7 @@ VALUES = {
         ["auto", "small_files", "delete_files", "time_series", "binpack"]
     ),
     "rewrite_data_files.engine": st.sampled_from(["auto", "spark"]),
+    "rewrite_data_files.verify": st.sampled_from(["full", "metadata", "off"]),
     "rewrite_data_files.quiet_seconds": st.integers(0, 10**6),
     "rewrite_data_files.min_row_group_size": st.sampled_from(["1KB", "4MB", "1GB"]),
     "guards.hot_partition_seconds": st.integers(0, 10**6),

@@ -7,8 +7,8 @@ import pytest
 from neve.model.errors import CommitUnknown, ExecutionError, LeaseLost, ProofFailed, RowsUnsupported
 from neve.model.facts import REBASED_FROM_PROPERTY, DeleteKind
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy
-from neve.planning.planner import PlanRequest
 from neve.service.rebase import MAX_REBASES
 from neve.testing.facts import MB, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.orphans import StoredLake
@@ -34,7 +34,7 @@ def maintenance(services):
 @pytest.fixture
 def plan(maintenance):
     policy = CompactionPolicy(target_file_size_bytes=100 * MB)
-    return maintenance.plan(TABLE, PlanRequest(), where=None, policy=policy)
+    return maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=policy)
 
 
 def paths(lake):
@@ -147,6 +147,35 @@ def test_a_group_that_lost_a_file_is_out_and_the_others_are_followed(lake, maint
 
     assert (outcome.status, outcome.conflicts, outcome.engines["copy"]) == (Status.SUCCEEDED, 1, 1)
     assert {"file:///lake/tue-0", "file:///lake/tue-2"} < set(paths(lake))
+
+
+def added_again(lake, path: str):
+    (file,) = (file for file in lake.facts.data_files if file.path == path)
+    lake.remove(path)
+    lake.append(file)
+
+
+def added_twice(lake, path: str):
+    lake.append(*(file for file in lake.facts.data_files if file.path == path))
+
+
+@pytest.mark.parametrize("listed", [added_again, added_twice])
+def test_a_group_of_which_a_file_was_listed_anew_is_out_before_the_commit(
+    lake, maintenance, plan, store, listed
+):
+    def write() -> None:
+        lake.before_commit = lambda: None
+        listed(lake, "file:///lake/tue-1")
+
+    lake.before_commit = write
+
+    outcome = maintenance.apply(plan)
+
+    assert (outcome.status, outcome.conflicts, outcome.engines["copy"]) == (Status.SUCCEEDED, 1, 1)
+    assert all(f"file:///lake/tue-{number}" in paths(lake) for number in range(3))
+    assert len(store.uncommitted_files(TABLE)) == 1
+    # No commit had to be taken back.
+    assert lake.facts.snapshot_id == lake.facts.snapshots[-1].snapshot_id
 
 
 def test_writers_who_are_always_faster_get_their_way(lake, maintenance, plan, store):

@@ -16,8 +16,9 @@ from neve.model.errors import (
     StoreError,
     TableUnreadable,
 )
-from neve.model.job import JobState
+from neve.model.job import JobRequest, JobState
 from neve.model.outcome import Status
+from neve.model.policy import Strategy
 from neve.service.lease import hold
 from neve.service.maintain import MaintainRequest, maintain_tables
 from neve.service.operations.rollback import RollbackTarget
@@ -28,6 +29,8 @@ from neve.testing.operations import roll_back
 pytestmark = pytest.mark.promise(6)
 
 DIED = EngineDied("Spark's process has ended.")
+#: What Iceberg's action commits by itself, so that its tag comes first.
+SORTED = {"strategy": Strategy.SORT, "sort_columns": ("id",)}
 
 
 def raises(error):
@@ -60,7 +63,7 @@ def test_an_engine_that_dies_before_its_commit_is_a_failure_with_an_end(
     asked = []
     lake.remove_tag = lambda *args: asked.append(args)
 
-    outcome = services.apply(plan())
+    outcome = services.apply(plan(**SORTED))
 
     assert (outcome.status, outcome.reason) == (Status.FAILED, DIED.message)
     assert store.job(outcome.job_id).state is JobState.FAILED
@@ -101,7 +104,7 @@ def test_an_error_before_the_first_step_ends_the_job(services, plan, lake, store
     lake.create_tag = raises(error)
 
     with pytest.raises(type(error)):
-        services.apply(plan())
+        services.apply(plan(**SORTED))
 
     (job,) = store.jobs()
     assert (job.state, job.reason) == (state, error.message)
@@ -110,7 +113,7 @@ def test_an_error_before_the_first_step_ends_the_job(services, plan, lake, store
 def test_a_table_that_cannot_be_read_after_the_error_leaves_the_job_unknown(
     services, plan, lake, store
 ):
-    made = plan()
+    made = plan(**SORTED)
     survey = lake.survey
 
     def tag(*_args, **_kwargs):
@@ -240,3 +243,155 @@ def test_a_rollback_settles_what_was_lost(services, lake, store, lose):
     roll_back(services, TABLE, RollbackTarget(snapshot_id=1), undo_window_seconds=60)
 
     assert store.job("lost").state is JobState.FAILED
+
+
+WINDOW_MS = 7 * 86400 * 1000
+
+
+@pytest.fixture
+def tagged(lake, lose):
+    """A job that tagged the first snapshot and was killed."""
+
+    def leave(**how):
+        lose(**how)
+        lake.create_tag(TABLE, 1, "neve-undo-lost", WINDOW_MS)
+
+    return leave
+
+
+def tag_at(lake):
+    found = [ref.snapshot_id for ref in lake.facts.refs if ref.name == "neve-undo-lost"]
+    return found[0] if found else None
+
+
+@pytest.mark.promise(8)
+def test_the_tag_of_a_lost_job_that_committed_nothing_goes(services, lake, store, tagged):
+    tagged()
+    lake.create_tag(TABLE, 1, "theirs", WINDOW_MS)
+    lake.append(data_file("late", MB))
+
+    assert settle_left_behind(services, TABLE) == []
+
+    assert store.job("lost").state is JobState.FAILED
+    assert tags(lake) == ["theirs"]
+
+
+@pytest.mark.promise(8)
+@pytest.mark.parametrize("operation", ["rewrite_data_files", "rewrite_manifests"])
+def test_the_tag_of_a_lost_job_goes_where_its_first_commit_was_made(
+    services, lake, store, tagged, operation
+):
+    tagged(operation=operation)
+    lake.append(data_file("late", MB))
+    lake.append(operation="replace", **{"neve.job-id": "lost"})
+    lake.append(operation="replace", **{"neve.job-id": "lost"})
+
+    assert settle_left_behind(services, TABLE) == []
+
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.SUCCEEDED, 2)
+    # The window ends when it would have ended: the second snapshot is eleven hours younger.
+    (tag,) = (ref for ref in lake.facts.refs if ref.name == "neve-undo-lost")
+    assert tag.max_age_ms == WINDOW_MS - 11 * 3600 * 1000
+    roll_back(services, TABLE, RollbackTarget(job_id="lost"), undo_window_seconds=60)
+    assert lake.facts.snapshot_id == 2
+
+
+@pytest.mark.promise(8)
+def test_a_lost_job_that_cannot_be_proven_is_undone_to_where_it_began(
+    services, lake, store, tagged
+):
+    tagged()
+    lake.append(data_file("late", MB))
+    lake.append(data_file("rows from nowhere", MB), operation="replace", **{"neve.job-id": "lost"})
+
+    settle_left_behind(services, TABLE)
+
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, 2)
+    assert "Undo it" in store.job("lost").reason
+
+
+def test_what_a_lost_job_committed_and_somebody_took_back_keeps_its_tag(
+    services, lake, store, tagged
+):
+    tagged()
+    lake.append(operation="replace", **{"neve.job-id": "lost"})
+    lake.roll_back(TABLE, 1)
+
+    settle_left_behind(services, TABLE)
+
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, 1)
+
+
+def test_the_tag_of_a_lost_rollback_stays(services, lake, store, tagged):
+    lake.append(data_file("bad", MB))
+    tagged(operation="rollback")
+
+    settle_left_behind(services, TABLE)
+
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, 1)
+
+
+@pytest.mark.parametrize("first", ["lost", "theirs"])
+def test_another_who_settles_the_same_job_is_no_trouble(services, lake, store, tagged, first):
+    tagged()
+
+    def other():
+        lake.metadata.before_commit = lambda: None
+        if first == "lost":
+            lake.remove_tag(TABLE, "neve-undo-lost")
+        else:
+            lake.append(data_file("late", MB))
+            lake.roll_back(TABLE, 1)
+
+    lake.metadata.before_commit = other
+
+    assert settle_left_behind(services, TABLE) == []
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, None)
+
+
+def test_a_tag_that_cannot_be_changed_keeps_no_job_without_an_end(services, lake, store, tagged):
+    tagged()
+    lake.metadata.before_commit = raises(ExecutionError("The catalog is read only."))
+
+    assert settle_left_behind(services, TABLE) == []
+
+    assert store.job("lost").state is JobState.FAILED
+    assert store.job("lost").reason.endswith("The catalog is read only.")
+    assert tag_at(lake) == 1
+
+
+def test_a_catalog_that_went_away_before_the_tag_leaves_the_job_for_later(
+    services, lake, store, tagged
+):
+    tagged()
+    lake.metadata.before_commit = raises(CatalogError("down"))
+
+    ((job, why),) = settle_left_behind(services, TABLE)
+
+    assert (job.job_id, why.message) == ("lost", "down")
+    assert store.job("lost").state is JobState.REWRITING
+
+
+def test_the_next_attempt_takes_the_tag_over_and_the_last_one_leaves_none(services, lake, store):
+    store.submit("lost", JobRequest(TABLE, "rewrite_data_files", max_attempts=2))
+    lake.create_tag(TABLE, 1, "neve-undo-lost", WINDOW_MS)
+    left = []
+
+    for _ in range(2):
+        lease = store.claim_job("lost", 60)
+        store.set_state(lease, JobState.REWRITING)
+        store.release(lease)
+        settle_left_behind(services, TABLE)
+        left.append((store.job("lost").state, tag_at(lake)))
+
+    assert left == [(JobState.QUEUED, 1), (JobState.FAILED, None)]
+
+
+def test_an_error_after_the_tag_leaves_none(services, plan, lake, store):
+    lake.before_stage = raises(EnvironmentProblem("No disk."))
+
+    with pytest.raises(EnvironmentProblem):
+        services.apply(plan())
+
+    assert [job.state for job in store.jobs()] == [JobState.FAILED]
+    assert tags(lake) == []

@@ -171,3 +171,23 @@ def test_rules_by_name_need_no_properties(services):
 
     assert policies.by_name(TABLE).schedule == "0 3 * * *"
     assert policies.by_name(table("other")).schedule is None
+
+
+def test_every_table_is_looked_at_where_policies_have_changed(catalog):
+    version = [1]
+    settings = WatchSettings(looks=2, parallel=1)
+    watch = TableWatch(
+        catalog.find,
+        catalog.read,
+        settings,
+        monotonic=lambda: catalog.now,
+        version=lambda: list(version),
+    )
+    watch.refresh()
+    watch.refresh()
+    assert sorted(catalog.reads) == ["a", "b"]
+    version.append(2)
+    watch.refresh()
+    watch.refresh()
+
+    assert sorted(catalog.reads) == ["a", "a", "b", "b"]

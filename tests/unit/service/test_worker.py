@@ -9,15 +9,14 @@ import pytest
 
 from neve.documents import to_document
 from neve.model.errors import CommitUnknown, InputError, JobRefused, NeveError, PlanStale
-from neve.model.facts import JOB_ID_PROPERTY
+from neve.model.facts import JOB_ID_PROPERTY, RefFacts
 from neve.model.job import JobRequest, JobState, Trigger
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode, ScoreWeights, Strategy
 from neve.model.table import TableRef
-from neve.planning.planner import PlanRequest
-from neve.policy.effective import plan_request
 from neve.service.operations.registry import HANDLERS, handler_for
 from neve.service.operations.rewrite_data_files import PLAN
 from neve.service.operations.rewrite_manifests import RewriteManifestsOperation
@@ -248,20 +247,20 @@ def test_a_second_attempt_keeps_the_state_before_the_first_commit(services, stor
     assert tag_of(lake, job).snapshot_id == first
 
 
-def test_a_tag_that_somebody_else_moved_is_not_taken_over(services, store, lake):
-    """Only what was seen is replaced: the tag is asserted like every other ref."""
+def test_a_branch_that_is_called_like_the_tag_is_not_taken_over(services, store, lake):
     submit(services, JobRequest(TABLE, "rewrite_data_files"))
     job = killed(services, lake, "before_commit")
     lake.append(data_file("later", MB))
-    moved = replace(tag_of(lake, job), kind="branch")
-    others = tuple(ref for ref in lake.facts.refs if ref.name != moved.name)
-    lake.facts = replace(lake.facts, refs=(*others, moved))
+    made = RefFacts(UNDO_TAG_PREFIX + job.job_id, lake.facts.snapshot_id, "branch")
+    lake.facts = replace(lake.facts, refs=(*lake.facts.refs, made))
+    head = lake.facts.snapshot_id
 
     assert store.requeue(job, "The worker is gone.")
-    with pytest.raises(NeveError):
-        work(services)
+    outcome = work(services)
 
-    assert tag_of(lake, job) == moved
+    assert (outcome.status, lake.facts.snapshot_id) == (Status.FAILED, head)
+    assert "is a branch" in outcome.reason
+    assert tag_of(lake, job) == made
 
 
 def test_two_attempts_at_a_job_never_write_under_the_same_name(services, store, lake):
@@ -383,21 +382,21 @@ def test_a_policy_has_no_say_in_what_trino_runs(services, store):
 
 @pytest.mark.promise(40)
 def test_a_compaction_by_values_can_be_run_again_from_its_job(services, store, lake):
-    asked = PlanRequest(Strategy.SMALL_FILES, (), 3.5, RewriteMode.SPARK)
+    asked = RewriteDataFilesArguments(Strategy.SMALL_FILES, (), "day = 'tue'", RewriteMode.SPARK)
     policy = CompactionPolicy(target_file_size_bytes=77 * MB, undo_window_seconds=61)
-    done = services.compact(TABLE, asked, where="day = 'tue'", policy=policy)
+    done = services.compact(TABLE, asked, policy=policy, max_cost_usd=3.5)
     request = store.job(done.job_id).request
 
     handler_for(request)
     again = services.policies.effective(lake.facts, request.arguments["overrides"])
-    assert (again.compaction, plan_request(again)) == (policy, asked)
-    assert again.rewrite_data_files.where == "day = 'tue'"
+    assert (again.compaction, again.rewrite_data_files) == (policy, asked)
+    assert again.budget.max_cost_usd == 3.5
 
 
 @pytest.mark.parametrize("changes", [{"undo_window_seconds": 0}, {"weights": ScoreWeights(time=1)}])
 def test_a_compaction_that_no_policy_can_ask_for_makes_no_job(services, store, changes):
     with pytest.raises(InputError):
-        services.compact(TABLE, PlanRequest(), where=None, policy=CompactionPolicy(**changes))
+        services.compact(TABLE, RewriteDataFilesArguments(), policy=CompactionPolicy(**changes))
     assert store.jobs() == []
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -27,6 +29,7 @@ from neve.model.errors import (
 )
 from neve.model.job import ENGINE, TRINO, JobRequest, JobState
 from neve.model.table import TableRef
+from neve.model.workers import EngineReport, EngineState
 from neve.service.again import may_pass
 from neve.service.recover import settle_left_behind
 from neve.service.run_job import submit
@@ -240,13 +243,63 @@ def test_a_table_that_keeps_failing_is_set_aside_and_put_back_by_hand(
     (aside,) = store.set_aside_tables()
     assert (aside.table, aside.failures_in_a_row) == (TABLE, 3)
     assert aside.reason == "3 attempts failed in a row. away"
-    clock.advance(3600)
+    clock.advance(3500)
     assert not work(worker)
 
     lake.survey = survey
     assert store.put_back(TABLE)
     assert work(worker)
     assert store.failures_in_a_row(TABLE) == 0
+
+
+def test_a_table_that_is_set_aside_is_tried_once_after_a_while(worker, store, lake, clock):
+    lake.survey, survey = raises(CatalogError("away")), lake.survey
+    for number in range(6):
+        store.submit(f"j{number}", COMPACT)
+    for _ in range(3):
+        assert work(worker)
+    assert not work(worker)
+
+    for _ in range(2):
+        clock.advance(3601)
+        # One job, and the others wait until the next time.
+        assert work(worker)
+        assert not work(worker)
+        (aside,) = store.set_aside_tables()
+        assert aside.retry_at == clock() + timedelta(hours=1)
+    lake.survey = survey
+    clock.advance(3601)
+    assert work(worker)
+    assert store.set_aside_tables() == []
+    assert work(worker)
+
+
+def test_a_worker_says_that_it_is_there_and_how_its_engine_is(services, store, clock):
+    states = iter([EngineState.STARTING, EngineState.READY])
+    worker = Worker(services, engine=lambda: EngineReport("spark", next(states)))
+    worker.announce()
+    (first,) = store.workers.all()
+    worker.announce()
+    (second,) = store.workers.all()
+
+    assert (first.engine.state, second.engine.state) == (EngineState.STARTING, EngineState.READY)
+    assert first.worker_id == second.worker_id
+    clock.advance(11)
+    assert store.workers.all() == []
+
+
+def test_a_worker_that_is_drained_is_not_there_any_more(services, store):
+    settings = WorkerSettings(poll_seconds=0.01, announce_seconds=0.01)
+    worker = Worker(services, settings)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not store.workers.all():
+        assert time.monotonic() < deadline
+    worker.drain(1)
+    thread.join()
+    while store.workers.all():
+        assert time.monotonic() < deadline
 
 
 # What killed workers leave behind

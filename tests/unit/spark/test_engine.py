@@ -18,6 +18,7 @@ from neve.model.errors import (
     EnvironmentProblem,
     ExecutionError,
 )
+from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.engine import SparkEngine
 
@@ -292,3 +293,55 @@ def test_an_engine_that_is_stopped_while_it_starts_has_no_session(made, monkeypa
     engine.stop()
 
     assert engine._session is engine._kept is None
+
+
+def test_an_engine_says_how_it_is_and_waits_for_nobody(made):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        may_end.wait()
+        made.append(Session())
+        return made[-1]
+
+    engine = SparkEngine(make)
+    assert engine.report().state is EngineState.ABSENT
+    engine.start_soon()
+    begun.wait()
+    assert engine.report().state is EngineState.STARTING
+    may_end.set()
+    engine._early.join()
+    assert engine.report().state is EngineState.READY
+    made[0].process.kill()
+    assert engine.report() == EngineReport("spark", EngineState.FAILED, "Its JVM has ended.")
+
+
+def test_a_jvm_that_died_is_started_again_before_a_job_needs_it(engine, made):
+    engine.revive()
+    assert engine._early is None
+    use(engine)
+    engine.revive()
+    assert engine._early is None
+    made[0].process.kill()
+    engine.revive()
+    engine._early.join()
+
+    assert engine.report().state is EngineState.READY
+    assert use(engine, lambda session: session) is made[1]
+    assert len(made) == 2
+
+
+def test_a_start_that_failed_is_told_and_not_repeated_by_itself():
+    starts = []
+
+    def make():
+        starts.append(1)
+        raise EnvironmentProblem("There is no Java.")
+
+    engine = SparkEngine(make)
+    engine.start_soon()
+    engine._early.join()
+    engine.revive()
+
+    assert engine.report() == EngineReport("spark", EngineState.FAILED, "There is no Java.")
+    assert len(starts) == 1

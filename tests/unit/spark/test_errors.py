@@ -100,6 +100,51 @@ def test_a_commit_that_did_not_work_comes_with_a_next_step(name, next_step):
     assert translate("x", JavaError((ICEBERG + name, "m"))).next_step == next_step
 
 
+JAVA = (
+    "GenericDataFile{content=data, file_path=file:/t/data/day=mon/a.parquet, file_format=PARQUET, "
+    "partition=PartitionData{day=mon}, lower_bounds={1=java.nio.HeapByteBuffer[pos=0 lim=8]}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            f"Cannot commit, found new delete for replaced data file: {JAVA}",
+            "a writer deleted rows of file:/t/data/day=mon/a.parquet meanwhile.",
+        ),
+        (
+            f"Cannot commit, found new position delete for replaced data file: {JAVA}",
+            "a writer deleted rows of file:/t/data/day=mon/a.parquet meanwhile.",
+        ),
+        (
+            "Missing required files to delete: file:/t/a.parquet",
+            "a writer replaced or removed file:/t/a.parquet meanwhile.",
+        ),
+        (
+            "Missing required files to delete: file:/t/a.parquet,file:/t/b.parquet",
+            "a writer replaced or removed file:/t/a.parquet and 1 more meanwhile.",
+        ),
+        (
+            "Cannot commit, missing data files: [file:/t/a.parquet]",
+            "a writer replaced or removed file:/t/a.parquet meanwhile.",
+        ),
+        (
+            # As a text that was cut.
+            f"found new delete for replaced data file: {JAVA.split(', file_format')[0]}",
+            "a writer deleted rows of file:/t/data/day=mon/a.parquet meanwhile.",
+        ),
+        (f"Found something new: {JAVA}", "Found something new: file:/t/data/day=mon/a.parquet"),
+        ("Cannot commit: stale table metadata", "Cannot commit: stale table metadata"),
+    ],
+)
+def test_a_conflict_names_files_and_not_all_that_iceberg_knows_of_them(said, told):
+    error = translate("Committing", JavaError((f"{ICEBERG}ValidationException", said)))
+
+    assert (type(error), error.message) == (CommitConflict, f"Committing failed: {told}")
+    assert "Generic" not in error.message
+
+
 def test_a_chain_of_causes_without_end_is_cut():
     endless = JavaError(("a.B", "m"))
     endless.java_exception._cause = endless.java_exception

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from neve.model.facts import DeleteKind
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import (
     DeleteDetails,
     RewriteTask,
@@ -104,13 +104,13 @@ class Place:
             )
         )
 
-    def run(self, outputs=1) -> TaskResult:
+    def run(self, outputs=1, verify=Verify.FULL) -> TaskResult:
         names = tuple((f"file://{self.folder}/new/{n}.parquet",) for n in range(outputs))
         task = RewriteTask(0, tuple(self.inputs), tuple(self.deletes), names, (Engine.REWRITE,))
         schema = json.dumps({"type": "struct", "schema-id": 0, "fields": self.columns})
         order = json.dumps({"order-id": 0, "fields": []})
         layout = TableLayout(self.version, schema, order, self.properties)
-        wanted = SpliceRequirements((), None, False, self.keep, layout)
+        wanted = SpliceRequirements((), None, False, self.keep, layout, verify)
         return run_task(task, wanted, storage_of({}), 0)
 
     def new_files(self):
@@ -335,3 +335,41 @@ def test_what_is_left_to_iceberg_is_refused_and_leaves_nothing(place, case):
     assert reason in (result.refused or "")
     assert not result.files
     assert not place.new_files()
+
+
+def changed(table):
+    return table.set_column(0, table.schema.field(0), pa.array([7] * table.num_rows))
+
+
+def halved(table):
+    """One row takes the place of another."""
+    return pa.concat_tables([table.slice(0, 1), table.slice(0, table.num_rows - 1)])
+
+
+@pytest.mark.parametrize("wrong", [changed, halved])
+def test_values_that_were_written_wrongly_are_found_where_they_are_read(place, monkeypatch, wrong):
+    place.delete_positions(0, 3)
+    right = rewrite.LiveColumns.columns
+    monkeypatch.setattr(rewrite.LiveColumns, "columns", lambda *all_: wrong(right(*all_)))
+
+    for verify in Verify:
+        for file in place.new_files():
+            file.unlink()
+        (file,) = place.run(verify=verify).files
+        assert (file.proof.problem is not None) == (verify is Verify.FULL)
+        assert (file.rows_in, file.rows_deleted, file.rows_out) == (300, 1, 299)
+
+
+def test_statistics_are_measured_whatever_is_verified(place):
+    place.delete_positions(0, 3)
+
+    found = {}
+    for verify in Verify:
+        for file in place.new_files():
+            file.unlink()
+        (file,) = place.run(verify=verify).files
+        found[file.proof.level] = (file.metrics, file.unmeasured, file.ranges)
+
+    assert list(found) == ["rows", "metadata", "counts"]
+    assert found["rows"] == found["metadata"] == found["counts"]
+    assert found["rows"][0].value_counts == {1: 299, 2: 299}

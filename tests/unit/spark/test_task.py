@@ -136,6 +136,7 @@ def test_bytes_that_were_read_back_are_proven_by_that(fake: FakeStorage) -> None
     assert file.proof == BytesCompared(size, size)
 
 
+@pytest.mark.conformance("retried and speculative tasks", engines=("copy",))
 def test_a_later_attempt_writes_its_own_name_and_reports_the_earlier(fake: FakeStorage) -> None:
     result = run(fake, task_of(fake.put(10, 10)), attempt=1)
 

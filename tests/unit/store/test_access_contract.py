@@ -65,7 +65,7 @@ def test_rows_follow_the_head_alone(store):
     assert first.entry == ENTRY
 
 
-@pytest.mark.promise(52)
+@pytest.mark.promise(57)
 def test_many_append_to_one_chain_without_a_fork(store):
     def append(number):
         # Each has a trail of its own, as processes have.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -16,27 +16,34 @@ from neve.api.bodies import (
     JobBody,
     Jobs,
     JobStatus,
+    JobTexts,
     job_body,
-    listed_job,
     progress_body,
     states_of,
 )
 from neve.api.problems import Refusal, not_found
 from neve.api.submitting import job_path
-from neve.api.values import LARGEST_LONG, CursorQuery, Limit, make_cursor, read_cursor
+from neve.api.values import (
+    LARGEST_LONG,
+    CursorQuery,
+    Limit,
+    PathPart,
+    make_cursor,
+    read_cursor,
+)
 from neve.model.events import RecordedEvent
 from neve.model.job import Job, JobState
 from neve.neve import Neve
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
-JobId = Annotated[str, Path(min_length=1, max_length=256)]
 BATCH = 500
+TEXTS = JobTexts()
 #: Named in the stream after the last event: nothing more will come.
 END = "end"
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW)])
 def jobs(
     neve: TheNeve,
     table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
@@ -45,20 +52,20 @@ def jobs(
     tenant: Annotated[str | None, Query(max_length=256)] = None,
     limit: Limit = 50,
     cursor: CursorQuery = None,
-) -> Jobs:
+) -> Response:
     """Jobs, newest first, a page at a time."""
     chosen = {"states": states_of(status) if status else (), "operation": operation}
     return page_of(neve, table, limit, cursor, **chosen, tenant=tenant)
 
 
 @router.get("/{job_id}", dependencies=[needs(Right.VIEW)])
-def job(job_id: JobId, neve: TheNeve) -> JobBody:
+def job(job_id: PathPart, neve: TheNeve) -> JobBody:
     """One job: where it stands, how far it is, and what came of it."""
     return job_body(_job(neve, job_id), neve.now())
 
 
 @router.delete("/{job_id}", status_code=202, dependencies=[needs(Right.OPERATE)])
-def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
+def cancel(job_id: PathPart, neve: TheNeve) -> JobBody:
     """Stop a job: one that is queued ends at once, one that runs at its next boundary."""
     found = neve.cancel(job_id)
     if found is None:
@@ -69,7 +76,7 @@ def cancel(job_id: JobId, neve: TheNeve) -> JobBody:
 
 
 @router.post("/{job_id}/retry", status_code=202, dependencies=[needs(Right.OPERATE)])
-def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
+def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
     """Queue what a failed or cancelled job asked for once more, as a job of its own."""
     found = _job(neve, job_id)
     if found.state not in (JobState.FAILED, JobState.CANCELLED):
@@ -84,7 +91,7 @@ def retry(job_id: JobId, neve: TheNeve, response: Response) -> JobBody:
     return job_body(again, neve.now())
 
 
-async def _followed(job_id: JobId, request: Request, settings: TheSettings) -> Job:
+async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
     """The job to follow; asked before the stream begins, so that there is a status to answer."""
     neve = guarded(request)
     if request.app.state.streams >= settings.max_streams:
@@ -140,14 +147,14 @@ async def events(
         request.app.state.streams -= 1
 
 
-def page_of(neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any) -> Jobs:
+def page_of(
+    neve: Neve, table: str | None, limit: int, cursor: str | None, **chosen: Any
+) -> Response:
     before = read_cursor(cursor, int)[0] if cursor else None
     page = neve.job_page(table, limit=limit, before=before, **chosen)
-    now = neve.now()
-    return Jobs(
-        jobs=[listed_job(job, now) for job in page.jobs],
-        next_cursor=make_cursor(page.before) if page.before is not None else None,
-    )
+    next_cursor = make_cursor(page.before) if page.before is not None else None
+    text = TEXTS.page(page.jobs, next_cursor, neve.now())
+    return Response(text, media_type="application/json")
 
 
 def _event(event: RecordedEvent) -> ServerSentEvent:

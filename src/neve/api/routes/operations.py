@@ -11,17 +11,18 @@ from pydantic import AwareDatetime, BaseModel, Field, model_validator
 from neve.access.rights import Right
 from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob, queued_job
-from neve.api.submitting import job_path, queue
+from neve.api.submitting import job_path, queue, refuse_if_ignored
 from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
 from neve.documents import to_document
 from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
+from neve.model.maintenance import MaintainRequest as Turn
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
-from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
+from neve.neve import Neve, TableTurn
 
 router = APIRouter(prefix="/tables", tags=["maintenance"])
 
@@ -44,6 +45,20 @@ class MaintainRequest(Overriding):
 
     operations: tuple[Operation, ...] = Field(default=(), max_length=len(Operation))
     dry_run: bool = False
+    apply: bool = Field(
+        default=False, description="Expire and sweep also where no policy says whether to."
+    )
+    only_due: bool = Field(default=False, description="Only where the table's schedule has come.")
+    any_time: bool = Field(default=True, description="Also where the policy's window is closed.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> MaintainRequest:
+        if self.operations and (self.apply or self.only_due or not self.any_time):
+            raise ValueError("apply, only_due and any_time are for turns: name no operations")
+        return self
+
+    def wanted(self) -> Turn:
+        return Turn(self.dry_run, self.apply, self.only_due, self.any_time)
 
 
 class PlannedOperation(BaseModel):
@@ -60,6 +75,7 @@ class Maintenance(BaseModel):
     table: str
     plans: list[PlannedOperation]
     jobs: list[QueuedJob]
+    skipped: str | None = Field(default=None, description="Why the table is left alone now.")
 
 
 class ExpireRequest(Asking):
@@ -151,31 +167,41 @@ def maintain(
     table: TablePath, body: MaintainRequest, neve: TheNeve, key: IdempotencyKey = None
 ) -> Maintenance:
     """Queue a job for each operation, in their order; with `dry_run`, say what each would do."""
-    ref = neve.table(table)
-    policy = neve.policy(ref, body.overrides)
-    neve.check_filters(policy)
-    wanted = _chosen(policy, body.operations)
+    turn = neve.turn(table, body.overrides, body.wanted())
+    ref = turn.entry.table
+    if turn.policy is not None:
+        neve.check_filters(turn.policy)
+    if turn.skipped is not None and not body.operations:
+        return Maintenance(table=str(ref), plans=[], jobs=[], skipped=turn.skipped)
+    wanted = _chosen(turn, body.operations)
     if body.dry_run:
-        plans = [neve.plan(ref, item, overrides=body.overrides) for item in wanted]
-        found = [
-            PlannedOperation(operation=p.operation, has_work=not p.is_empty, reason=p.reason)
-            for p in plans
-        ]
-        return Maintenance(table=str(ref), plans=found, jobs=[])
-    return Maintenance(
-        table=str(ref), plans=[], jobs=queue_each(neve, ref, wanted, body, key, body.overrides)
-    )
+        return Maintenance(table=str(ref), plans=_plans(neve, ref, wanted, body), jobs=[])
+    jobs = queue_each(neve, ref, wanted, body, key, body.overrides)
+    if not body.operations:
+        neve.count_turn(ref)
+    return Maintenance(table=str(ref), plans=[], jobs=jobs)
 
 
-def _chosen(policy: EffectivePolicy, named: Collection[Operation]) -> list[Operation]:
+def _plans(
+    neve: Neve, ref: TableRef, wanted: Iterable[Operation], body: MaintainRequest
+) -> list[PlannedOperation]:
+    plans = [neve.plan(ref, item, overrides=body.overrides) for item in wanted]
+    return [
+        PlannedOperation(operation=p.operation, has_work=not p.is_empty, reason=p.reason)
+        for p in plans
+    ]
+
+
+def _chosen(turn: TableTurn, named: Collection[Operation]) -> list[Operation]:
     """What was named, or what the policy enables; only a policy lets files go for good."""
+    enabled = turn.operations
     for operation in named:
-        if operation in DELETING and not policy.enables(operation):
+        if operation in DELETING and operation not in enabled:
             raise InputError(
                 f"{operation} deletes for good, and the table's policy does not enable it.",
-                next_step=f"POST /api/v1/tables/{policy.table}/{DELETING[operation]}",
+                next_step=f"POST /api/v1/tables/{turn.entry.table}/{DELETING[operation]}",
             )
-    return [item for item in Operation if item in named] or policy.operations_in_order()
+    return [item for item in Operation if item in named] or enabled
 
 
 def queue_each(
@@ -216,6 +242,7 @@ def expire(
         step, reason = neve.expiry(ref, overrides)
         response.status_code = 200
         return Expiry(table=str(ref), reason=reason, plan=to_document(step), job=None)
+    refuse_if_ignored(neve, overrides)
     neve.policy(ref, overrides)
     job = queue(neve, ref, Operation.EXPIRE_SNAPSHOTS, body, key, overrides=overrides)
     response.headers["Location"] = job_path(job.job_id)
@@ -232,6 +259,7 @@ def orphans(
 ) -> QueuedJob:
     """Queue a sweep. By default it only looks: its outcome says what was found."""
     ref, overrides = neve.table(table), body.overrides()
+    refuse_if_ignored(neve, overrides, body.arguments())
     neve.policy(ref, overrides)
     job = queue(
         neve,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from neve.access.rights import Right
@@ -14,7 +14,7 @@ from neve.api.bodies import QueuedJob, queued_job
 from neve.api.problems import Refusal, not_found
 from neve.api.routes.compact import CompactRequest
 from neve.api.submitting import API, job_path
-from neve.api.values import Asking, Body, Limit, Time, text_of
+from neve.api.values import Asking, Body, Limit, PathPart, Time, text_of
 from neve.documents import from_text
 from neve.model.job import Job, Trigger
 from neve.model.kept_plan import KeptPlan
@@ -23,7 +23,6 @@ from neve.neve import Neve
 
 router = APIRouter(prefix="/plans", tags=["plans"])
 
-PlanId = Annotated[str, Path(min_length=1, max_length=256)]
 PlanStatus = Literal["made", "approved", "applied"]
 
 
@@ -81,13 +80,13 @@ def plans(neve: TheNeve, limit: Limit = 50) -> Plans:
 
 
 @router.get("/{plan_id}", dependencies=[needs(Right.VIEW)])
-def plan(plan_id: PlanId, neve: TheNeve) -> PlanBody:
+def plan(plan_id: PathPart, neve: TheNeve) -> PlanBody:
     """One plan."""
     return _body(neve, _kept(neve, plan_id))
 
 
 @router.post("/{plan_id}/approve", dependencies=[needs(Right.OPERATE)])
-def approve(plan_id: PlanId, body: Approval, neve: TheNeve) -> PlanBody:
+def approve(plan_id: PathPart, body: Approval, neve: TheNeve) -> PlanBody:
     """Agree to a plan. The first approval counts."""
     kept = neve.approve_plan(plan_id, body.approved_by)
     if kept is None:
@@ -97,7 +96,7 @@ def approve(plan_id: PlanId, body: Approval, neve: TheNeve) -> PlanBody:
 
 @router.post("/{plan_id}/apply", status_code=202, dependencies=[needs(Right.OPERATE)])
 def apply(
-    plan_id: PlanId,
+    plan_id: PathPart,
     neve: TheNeve,
     settings: TheSettings,
     response: Response,

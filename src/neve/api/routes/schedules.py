@@ -102,15 +102,16 @@ def trigger(
     table: TablePath, neve: TheNeve, key: IdempotencyKey = None, body: Asking | None = None
 ) -> Triggered:
     """Take the table's turn now: a job for each operation that its policy enables."""
-    policy = neve.policy(table)
-    wanted = policy.operations_in_order()
-    jobs = queue_each(neve, policy.table, wanted, body or Asking(), key)
-    return Triggered(table=str(policy.table), jobs=jobs)
+    turn = neve.turn(table)
+    ref = turn.entry.table
+    jobs = queue_each(neve, ref, turn.operations, body or Asking(), key)
+    neve.count_turn(ref)
+    return Triggered(table=str(ref), jobs=jobs)
 
 
 def _known(neve: Neve, table: str) -> str:
     """The name of a table that is there: a state for any other would stay for ever."""
-    return str(neve.outline(table).table)
+    return str(neve.known_table(table))
 
 
 def _name(state: ScheduleState) -> str:

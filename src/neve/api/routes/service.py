@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from neve.access.rights import Right
@@ -46,11 +48,18 @@ async def health() -> Health:
     responses={503: {"model": Readiness, "description": "Not ready."}},
     dependencies=[needs(Right.OPEN)],
 )
-def ready(neve: TheNeve, response: Response) -> Readiness:
-    """Readiness: state, catalogs and Spark. Nothing is started by asking."""
+def ready(
+    neve: TheNeve,
+    response: Response,
+    role: Annotated[
+        Literal["api"] | None,
+        Query(description="api: whether requests are answered, whoever runs the jobs."),
+    ] = None,
+) -> Readiness:
+    """Readiness: state, catalogs, and a worker whose engine has started. It starts nothing."""
+    found = neve.readiness(with_engine=role != "api")
     checks = [
-        ReadyCheck(name=c.name, is_ready=c.passed, detail=c.detail, next_step=c.fix)
-        for c in neve.readiness()
+        ReadyCheck(name=c.name, is_ready=c.passed, detail=c.detail, next_step=c.fix) for c in found
     ]
     is_ready = all(check.is_ready for check in checks)
     if not is_ready:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from neve.access.rights import Right
 from neve.api.access import TheNeve, needs
@@ -20,6 +20,9 @@ class SetAside(BaseModel):
     since: Time
     reason: str
     failures_in_a_row: int
+    retry_at: Time | None = Field(
+        description="When one of its jobs is tried; null where a person set it aside."
+    )
 
 
 class SetAsideTables(BaseModel):
@@ -43,6 +46,7 @@ def set_aside_tables(neve: TheNeve) -> SetAsideTables:
             since=aside.since,
             reason=aside.reason,
             failures_in_a_row=aside.failures_in_a_row,
+            retry_at=aside.retry_at,
         )
         for aside in neve.set_aside_tables()
     ]
@@ -52,7 +56,7 @@ def set_aside_tables(neve: TheNeve) -> SetAsideTables:
 @router.put("/{table}", status_code=204, dependencies=[needs(Right.OPERATE)])
 def set_aside(table: TablePath, body: SetAsideRequest, neve: TheNeve) -> None:
     """Let workers leave a table alone; its jobs stay queued."""
-    neve.set_aside(neve.outline(table).table, body.reason)
+    neve.set_aside(neve.known_table(table), body.reason)
 
 
 @router.delete("/{table}", status_code=204, dependencies=[needs(Right.OPERATE)])

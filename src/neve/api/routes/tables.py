@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from neve.access.rights import Right
@@ -119,7 +119,7 @@ def tables(
 ) -> Tables:
     """Tables that a pattern is for, and catalogs that did not answer."""
     after = read_cursor(cursor, str)[0] if cursor else ""
-    found = neve.find(pattern)
+    found = neve.maintainable(*(() if pattern == "*" else (pattern,)))
     names = [name for name in sorted(str(table) for table in found.tables) if name > after]
     return Tables(
         tables=names[:limit],
@@ -197,8 +197,10 @@ def snapshots(
     )
 
 
-@router.get("/{table}/history", dependencies=[needs(Right.VIEW)])
-def history(table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None) -> Jobs:
+@router.get("/{table}/history", response_model=Jobs, dependencies=[needs(Right.VIEW)])
+def history(
+    table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None
+) -> Response:
     """Jobs of the table, newest first."""
     return page_of(neve, table, limit, cursor)
 

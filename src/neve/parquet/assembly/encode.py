@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
@@ -20,6 +21,8 @@ from neve.parquet.indexes import Span
 from neve.storage.readers import MemoryReader
 
 OWN_TRUST: Final = Trust(numbers=True, byte_strings=True)
+#: Arrow leaves NaN out of bounds, and readers who believe that nothing lies above them miss it.
+NAN_TRUST: Final = Trust(numbers=False, byte_strings=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class EncodeOptions:
     page_bytes: int = 1024 * 1024
     page_rows: int = 20_000
     dictionary_bytes: int = 2 * 1024 * 1024
+    #: Columns of a row group are encoded together until their values take about this much memory.
+    decoded_bytes: int = 32 * 1024 * 1024
     #: By field id of the leaf, for leaves that want neither a dictionary nor plain values.
     encodings: Mapping[int, str] = field(default_factory=dict)
 
@@ -65,22 +70,43 @@ def encode_runs(
     if [group.rows for group in source.groups] != [table.num_rows for table in tables]:
         raise ParquetCorrupt("Encoded row groups have other rows than were given.")
     footer = source.footer.opened.data
+    tops = {leaf.column.path[0] for leaf in leaves}
     return [
         [
             Piece(
                 chunk,
                 group.rows,
                 footer,
-                OWN_TRUST,
+                NAN_TRUST if leaf.column.path[0] in with_nan else OWN_TRUST,
                 data,
                 chunk.start,
                 _cut(data, chunk.column_index),
                 _cut(data, chunk.offset_index),
             )
-            for chunk in group.chunks
+            for chunk, leaf in zip(group.chunks, leaves, strict=True)
         ]
-        for group in source.groups
+        for group, with_nan in zip(source.groups, (_with_nan(t, tops) for t in tables), strict=True)
     ]
+
+
+def _with_nan(table: Any, names: set[str]) -> set[str]:
+    """Those of the columns that hold NaN, at whatever depth."""
+    return {name for name in names if any(map(_has_nan, table.column(name).chunks))}
+
+
+def _has_nan(array: Any) -> bool:
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return bool(pc.any(pc.is_nan(array)).as_py())
+    if pa.types.is_dictionary(kind):
+        return _has_nan(array.dictionary)
+    if pa.types.is_struct(kind):
+        return any(map(_has_nan, array.flatten()))
+    if pa.types.is_map(kind):
+        return _has_nan(array.keys) or _has_nan(array.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _has_nan(array.flatten())
+    return False
 
 
 def _cut(data: bytes, span: Span | None) -> bytes | None:

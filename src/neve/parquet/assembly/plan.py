@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from neve.parquet.assembly.columns import Column
 from neve.parquet.assembly.source import AssemblySource, SourceChunk, SourceGroup
 from neve.parquet.assembly.wanted import WantedSchema
 from neve.parquet.plan import SourceFile
@@ -13,6 +14,8 @@ from neve.parquet.plan import SourceFile
 #: Below this many bytes a page of a joined chunk costs its readers more than joining saves;
 #: see docs/decisions/0020-assembled-row-groups.md for the measurement.
 MIN_PAGE_BYTES: Final = 8 * 1024
+#: Of a number, or of a text's place.
+_VALUE_BYTES: Final = 8
 
 
 class Kind(Enum):
@@ -119,3 +122,12 @@ class AssemblyPlan:
                     totals[kind] += chunk.length if chunk else 0
             totals[Kind.LEFT_OUT] += sum(part.left_out_bytes for part in group.parts)
         return totals
+
+
+def decoded_bytes(part: Part, column: Column) -> int:
+    """About the memory that the values of a column of one part take."""
+    chunk = part.chunks[column.index]
+    if chunk is None:
+        return part.rows * _VALUE_BYTES
+    # A dictionary's few bytes stand for many values.
+    return max(chunk.uncompressed_bytes, chunk.values * _VALUE_BYTES)

@@ -32,8 +32,8 @@ class SourceRows:
 class ColumnProvider(Protocol):
     """Gives the values of top-level columns in the wanted types.
 
-    A changed row group is asked for alone, with all columns that the file has, and may come back
-    with fewer rows; any other must come back with all of its rows, in order.
+    A changed row group is asked for alone and may come back with fewer rows, the same ones however
+    often it is asked for; any other must come back with all of its rows, in order.
     """
 
     def columns(self, parts: Sequence[SourceRows], field_ids: Sequence[int]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from neve.parquet.assembly.encode import EncodeOptions, Encoding, encode_runs
 from neve.parquet.assembly.fetch import Fetched
 from neve.parquet.assembly.pieces import Piece
-from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup
+from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup, decoded_bytes
 from neve.parquet.assembly.provide import ColumnProvider, SourceRows
 from neve.parquet.assembly.statistics import Trust
 from neve.parquet.assembly.tables import GroupValues, leaves_of
@@ -98,21 +98,53 @@ class _Build:
 
     def _encoded(self) -> tuple[dict[tuple[int, int], Piece], list[int]]:
         """Encoded pieces by leaf and the first part of their stretch, and the rows of all parts."""
-        structures: dict[tuple[tuple[int, int], ...], list[int]] = defaultdict(list)
-        for leaf, planned in enumerate(self._group.chunks):
-            if planned.encoded:
-                structures[planned.encoded].append(leaf)
-        if not structures:
-            return {}, [part.rows for part in self._group.parts]
-        wanted = self._plan.wanted
-        values = GroupValues(self._group, wanted, self._provider, self._source_rows, self._piece)
+        rows = [part.rows for part in self._group.parts]
         encoded: dict[tuple[int, int], Piece] = {}
-        for runs, leaves in structures.items():
-            tops = sorted({wanted.columns[leaf].top for leaf in leaves})
-            filled = [run for run in runs if sum(values.rows[slice(*run)])]
-            for run, pieces in self._encode(values, filled, tops):
-                encoded.update({(leaf, run[0]): pieces[leaf] for leaf in leaves})
-        return encoded, values.rows
+        for needed in self._in_batches():
+            values = GroupValues(
+                self._group,
+                self._plan.wanted,
+                self._provider,
+                self._source_rows,
+                self._piece,
+                needed,
+            )
+            rows = values.rows
+            for runs, leaves in self._structures(needed).items():
+                tops = sorted({self._plan.wanted.columns[leaf].top for leaf in leaves})
+                filled = [run for run in runs if sum(rows[slice(*run)])]
+                for run, pieces in self._encode(values, filled, tops):
+                    encoded.update({(leaf, run[0]): pieces[leaf] for leaf in leaves})
+        return encoded, rows
+
+    def _structures(self, tops: Container[int]) -> dict[tuple[tuple[int, int], ...], list[int]]:
+        """Leaves that are encoded in the same stretches, and so together."""
+        structures: dict[tuple[tuple[int, int], ...], list[int]] = defaultdict(list)
+        for column, planned in zip(self._plan.wanted.columns, self._group.chunks, strict=True):
+            if planned.encoded and column.top in tops:
+                structures[planned.encoded].append(column.index)
+        return structures
+
+    def _in_batches(self) -> Iterator[dict[int, set[int]]]:
+        """Columns with the parts to encode, as many at a time as memory is meant for."""
+        sizes: dict[int, int] = defaultdict(int)
+        needed: dict[int, set[int]] = defaultdict(set)
+        for column, parts in zip(self._plan.wanted.columns, self._encoded_parts, strict=True):
+            if parts:
+                needed[column.top] |= parts
+                sizes[column.top] += sum(
+                    decoded_bytes(self._group.parts[number], column) for number in parts
+                )
+        batch: dict[int, set[int]] = {}
+        size = 0
+        for top in sorted(needed):
+            if batch and size + sizes[top] > self._options.decoded_bytes:
+                yield batch
+                batch, size = {}, 0
+            batch[top] = needed[top]
+            size += sizes[top]
+        if batch:
+            yield batch
 
     def _encode(
         self, values: GroupValues, runs: list[tuple[int, int]], tops: list[int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +19,7 @@ from neve.parquet.assembly.wanted import WantedSchema
 
 
 class GroupValues:
-    """Top-level columns of a row group, gathered from the sources or provided."""
+    """Some top-level columns of a row group, gathered from the sources or provided."""
 
     def __init__(
         self,
@@ -28,7 +28,9 @@ class GroupValues:
         provider: ColumnProvider,
         source_rows: Callable[[int], SourceRows],
         piece: Callable[[int, int], Piece],
+        needed: Mapping[int, Set[int]],
     ) -> None:
+        """`needed` are the columns, each with the parts of which values are needed."""
         self._group = group
         self._wanted = wanted
         self._provider = provider
@@ -39,7 +41,6 @@ class GroupValues:
         self._provided: dict[tuple[int, int], Any] = {}
         #: For each top-level column the parts that were gathered, where each begins, the values.
         self._gathered: dict[int, tuple[dict[int, int], Any]] = {}
-        needed = _needed(group, wanted)
         self._provide(needed)
         self._gather(needed)
 
@@ -52,16 +53,13 @@ class GroupValues:
         ]
         return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
-    def _provide(self, needed: dict[int, set[int]]) -> None:
-        wants: dict[int, tuple[int, ...]] = {}
-        for number, part in enumerate(self._group.parts):
-            tops = sorted(
-                top
-                for top, parts in needed.items()
-                if number in parts and number in self._group.provided[top]
-            )
-            if tops or part.changed:
-                wants[number] = tuple(tops)
+    def _provide(self, needed: Mapping[int, Set[int]]) -> None:
+        wants = {}
+        for number in range(len(self._group.parts)):
+            own = [top for top, parts in needed.items() if number in parts]
+            own = [top for top in own if number in self._group.provided[top]]
+            if own:
+                wants[number] = tuple(own)
         for parts in self._calls(wants):
             self._ask(parts, wants[parts[0]])
 
@@ -102,20 +100,20 @@ class GroupValues:
             for top, column in zip(tops, table.columns, strict=True):
                 self._provided[number, top] = column.slice(start, self.rows[number])
 
-    def _gather(self, needed: dict[int, set[int]]) -> None:
+    def _gather(self, needed: Mapping[int, Set[int]]) -> None:
         tops_of: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for top, parts in needed.items():
-            own = tuple(sorted(parts - self._group.provided[top]))
-            if own:
-                tops_of[own].append(top)
-        for own, tops in tops_of.items():
-            leaves = leaves_of(self._wanted, tops)
+            tops_of[tuple(sorted(parts - self._group.provided[top]))].append(top)
+        for own, alike in tops_of.items():
+            if not own:
+                continue
+            leaves = leaves_of(self._wanted, alike)
             pieces = [[self._piece(number, leaf.index) for leaf in leaves] for number in own]
             keep = {leaf.name for leaf in leaves if self._group.chunks[leaf.index].dictionary}
-            table = gather(pieces, self._wanted.part(tuple(tops)), leaves, keep)
+            table = gather(pieces, self._wanted.part(tuple(alike)), leaves, keep)
             starts = accumulate((self.rows[number] for number in own), initial=0)
             places = dict(zip(own, starts, strict=False))
-            for top, column in zip(tops, table.columns, strict=True):
+            for top, column in zip(alike, table.columns, strict=True):
                 self._gathered[top] = (places, column)
 
     def _column(self, top: int, run: tuple[int, int]) -> Any:
@@ -133,15 +131,6 @@ class GroupValues:
                 number += 1
             chunks += values.slice(start, rows).chunks
         return _as_one_type(chunks, self._wanted.arrow.field(top))
-
-
-def _needed(group: PlannedGroup, wanted: WantedSchema) -> dict[int, set[int]]:
-    """For each top-level column the parts of which values are needed."""
-    needed: dict[int, set[int]] = defaultdict(set)
-    for column, planned in zip(wanted.columns, group.chunks, strict=True):
-        for start, end in planned.encoded:
-            needed[column.top].update(range(start, end))
-    return dict(sorted(needed.items()))
 
 
 def _as_one_type(chunks: list[Any], field: Any) -> Any:

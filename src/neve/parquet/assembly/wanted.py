@@ -32,11 +32,8 @@ class WantedSchema:
     arrow: Any
     raw: bytes = field(repr=False)
     columns: tuple[Column, ...]
-
-    @property
-    def top_field_ids(self) -> tuple[int, ...]:
-        """The ids of the top-level columns, in order."""
-        return tuple(int(column.metadata[b"PARQUET:field_id"]) for column in self.arrow)
+    #: The ids of the top-level columns, in order.
+    top_field_ids: tuple[int, ...]
 
     def part(self, tops: tuple[int, ...]) -> Any:
         """The Arrow schema of some of the top-level columns."""
@@ -56,7 +53,8 @@ def wanted_schema(arrow: Any) -> WantedSchema:
     for column in columns:
         if column.value.iceberg_type is None or column.value.physical == Physical.INT96:
             raise ParquetUnsupported(f"Column {column.name} has a type that is not assembled.")
-    return WantedSchema(arrow, raw, columns)
+    top_field_ids = tuple(int(column.metadata[b"PARQUET:field_id"]) for column in arrow)
+    return WantedSchema(arrow, raw, columns, top_field_ids)
 
 
 def raw_schema(arrow: Any) -> bytes:

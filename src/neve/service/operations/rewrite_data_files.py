@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,37 +13,39 @@ from neve.model.errors import (
     ExecutionError,
     InputError,
     JobCancelled,
+    NeveError,
     PlanStale,
 )
 from neve.model.expiry import TagToSet
-from neve.model.facts import (
-    ENGINE_PROPERTY,
-    EPOCH_PROPERTY,
-    STEP_PROPERTY,
-    SnapshotFacts,
-    TableFacts,
-)
+from neve.model.facts import EPOCH_PROPERTY, STEP_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.job import JobRequest, JobState
 from neve.model.operation import Operation
-from neve.model.outcome import CompactionStats, Outcome, Status
-from neve.model.plan import CompactionPlan
-from neve.model.policies import EffectivePolicy
-from neve.model.policy import CompactionPolicy, Engine
-from neve.planning.cost import actual_usd
-from neve.planning.health import assess, count_small_files
-from neve.planning.planner import PlanRequest, make_plan
-from neve.planning.proof import Change
+from neve.model.outcome import Outcome, Status
+from neve.model.plan import CompactionPlan, NothingToDo
+from neve.model.policies import EffectivePolicy, RewriteDataFilesArguments
+from neve.model.policy import CompactionPolicy, Engine, Verify, stricter
+from neve.planning.health import assess
+from neve.planning.left_alone import without_left_alone
+from neve.planning.metadata_changes import who_came_between
+from neve.planning.planner import make_plan
 from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
-from neve.policy.effective import plan_request
+from neve.planning.refusals import refusal_to_read_back
 from neve.service.ancestry import lost_history
+from neve.service.compaction_outcome import outcome_of, summary_of
 from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.plan_file import plan_of_document
 from neve.service.rounds import Replan, Run, StepFailure, account_for, run_rounds
 from neve.service.services import Services
-from neve.service.step_run import merged
-from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
-from neve.service.verify import Verdict, snapshots_of, verify_commits
+from neve.service.undo import (
+    drop_undo_tag,
+    follow_parent,
+    keep_for_undo,
+    tag_of,
+    take_back,
+    undo_tag,
+)
+from neve.service.verify import snapshots_of, verify_commits
 
 OPERATION = Operation.REWRITE_DATA_FILES
 #: A plan among the arguments of a request: exactly this one is run, or refused.
@@ -64,8 +66,7 @@ class CompactionHandler:
 
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         if (planned := _plan_in(request)) is not None:
-            refuse_if_stale(services, planned)
-            return None
+            return Prepared(planned, refuse_if_stale(services, planned))
         facts = services.surveyor.survey(request.table)
         policy = services.policies.effective(facts, overrides_of(request))
         return Prepared(self.plan(services, facts, policy), facts)
@@ -75,13 +76,21 @@ class CompactionHandler:
     ) -> CompactionPlan:
         where = policy.rewrite_data_files.where
         if facts.where != where:
-            facts = services.surveyor.survey(facts.table, where=where)
-        return plan_compaction(services, facts, plan_request(policy), policy.compaction)
+            facts = services.surveyor.survey(
+                facts.table, where=where, snapshot_id=facts.snapshot_id
+            )
+        return plan_compaction(
+            services,
+            facts,
+            policy.rewrite_data_files,
+            policy.compaction,
+            policy.budget.max_cost_usd,
+        )
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         services = context.services
         if (planned := _plan_in(context.request)) is not None:
-            return apply_exactly(context, with_undo_window(services, planned))
+            return apply_exactly(context, planned, prepared.facts if prepared else None)
 
         def plan_of(facts: TableFacts) -> CompactionPlan:
             return self.plan(services, facts, context.policy(facts))
@@ -105,21 +114,46 @@ def _plan_in(request: JobRequest) -> CompactionPlan | None:
 
 
 def plan_compaction(
-    services: Services, facts: TableFacts, request: PlanRequest, policy: CompactionPolicy
+    services: Services,
+    facts: TableFacts,
+    arguments: RewriteDataFilesArguments,
+    policy: CompactionPolicy,
+    max_cost_usd: float | None = None,
 ) -> CompactionPlan:
     """The plan for a table that was surveyed."""
     now = services.clock()
+    outcomes = services.store.outcomes()
+    rates = learn_rates(outcomes, facts.table)
+    facts, reasons = without_left_alone(facts, outcomes, arguments, policy.min_row_group_bytes)
     assessment = assess(facts, policy, now)
-    rates = learn_rates(services.store.outcomes(), facts.table)
-    return make_plan(
-        facts, assessment, policy, request, cost_model=services.cost_model, rates=rates, now=now
+    plan = make_plan(
+        facts,
+        assessment,
+        policy,
+        arguments,
+        max_cost_usd=max_cost_usd,
+        cost_model=services.cost_model,
+        rates=rates,
+        now=now,
     )
+    _refuse_unprovable(facts, plan)
+    if not reasons:
+        return plan
+    others = [r for r in plan.reasons if r.code is not NothingToDo.FILTER_MATCHES_NOTHING]
+    # Where nothing else is to be done, it is the reason for that.
+    told = (*reasons, *others) if plan.is_empty else (*others, *reasons)
+    return replace(plan, reasons=told)
 
 
-def with_undo_window(services: Services, plan: CompactionPlan) -> CompactionPlan:
-    """How long a run can be undone is for the deployment to say, and not for a file."""
-    told = services.effective(plan.table).compaction.undo_window_seconds
-    return replace(plan, undo_window_seconds=max(plan.undo_window_seconds, told))
+def _refuse_unprovable(facts: TableFacts, plan: CompactionPlan) -> None:
+    """Raise where more is asked for than can be proven of what Iceberg writes."""
+    if plan.verify is not Verify.FULL or all(g.engine is not Engine.SPARK for g in plan.groups):
+        return
+    if why := refusal_to_read_back(facts):
+        raise InputError(
+            f"What is rewritten of table {facts.table} cannot be verified in full: {why}.",
+            next_step="Leave --verify out, or say --verify metadata.",
+        )
 
 
 def compact(
@@ -131,10 +165,6 @@ def compact(
     """Plan and run; what writers take meanwhile is planned again at once."""
     services = context.services
     plan, facts = _begin(context, plan_of, prepared, where)
-    # The first look is cheap. What an engine that starts takes is not taken off the plan.
-    if not plan.is_empty and services.engine.warm_up():
-        facts = _survey(services, plan)
-        plan = plan if prepared else plan_of(facts)
     for _ in range(MAX_ATTEMPTS - 1):
         try:
             return _apply(context, plan, facts, plan_of)
@@ -153,33 +183,67 @@ def _begin(
     else:
         facts = context.services.surveyor.survey(context.table, where=where)
         plan = plan_of(facts)
-    # Only the policy may have known of the filter.
-    return plan, facts if facts.where == plan.where else _survey(context.services, plan)
+    if facts.where != plan.where:
+        # Only the policy may have known of the filter.
+        facts = _survey(context.services, plan, facts.snapshot_id)
+    return plan, facts
 
 
-def refuse_if_stale(services: Services, plan: CompactionPlan) -> None:
+def refuse_if_stale(services: Services, plan: CompactionPlan) -> TableFacts:
     """Raise for a plan of which writers changed a file: no job is made of it."""
-    _refuse_if_stale(recheck(plan, _survey(services, plan)))
+    facts = _survey(services, plan)
+    _refuse_if_stale(recheck(plan, facts))
+    return facts
 
 
-def apply_exactly(context: JobContext, plan: CompactionPlan) -> Outcome:
+def apply_exactly(
+    context: JobContext, plan: CompactionPlan, seen: TableFacts | None = None
+) -> Outcome:
     """Run this plan, or refuse it as a whole where writers changed a file that it names."""
-    if plan.steps:
-        # What an engine that starts takes is not to lie between the last look and the work.
-        context.services.engine.warm_up()
-    return _apply(context, plan, _survey(context.services, plan), None)
+    facts = seen or _survey(context.services, plan)
+    return _apply(context, with_undo_window(context.services, plan, facts), facts, None)
+
+
+def with_undo_window(services: Services, plan: CompactionPlan, facts: TableFacts) -> CompactionPlan:
+    """How long a run can be undone is for the deployment to say, and not for a file.
+
+    So is what is verified, where a policy says it: a plan may ask for more, and not for less.
+    """
+    told = services.policies.effective(facts)
+    window = max(plan.undo_window_seconds, told.compaction.undo_window_seconds)
+    verify = stricter(plan.verify, told.rewrite_data_files.verify)
+    return replace(plan, undo_window_seconds=window, verify=verify)
 
 
 def _apply(
-    context: JobContext, plan: CompactionPlan, before: TableFacts, replan: Replan | None
+    context: JobContext, plan: CompactionPlan, facts: TableFacts, replan: Replan | None
 ) -> Outcome:
     """Run the plan as far as the table allows it now.
 
     With `replan` the groups of files that writers changed are left out, and planned again.
     """
-    checked = recheck(plan, before)
+    checked = recheck(plan, facts)
     _refuse_if_stale(checked, keeps=replan is not None)
-    run = Run(
+    if not checked.plan.steps:
+        return _nothing(_run(context, checked, facts, replan))
+    # What an engine that starts takes is not to lie between the last look and the work.
+    context.services.engine.warm_up()
+    before, tag = _look_again(context, checked.plan, facts)
+    try:
+        checked = recheck(plan, before)
+        _refuse_if_stale(checked, keeps=replan is not None)
+    except NeveError:
+        if tag is not None:
+            drop_undo_tag(context.services, before, tag)
+        raise
+    run = _run(context, checked, before, replan)
+    if tag is None:
+        run = replace(run, undo=undo_tag(run.services, run.job_id, plan.undo_window_seconds))
+    return _execute(run)
+
+
+def _run(context: JobContext, checked: Rechecked, before: TableFacts, replan: Replan | None) -> Run:
+    return Run(
         context.services,
         checked.plan,
         context.job_id,
@@ -187,17 +251,33 @@ def _apply(
         before,
         context.started_at,
         replan,
+        taken_by_writers=[group for group, _ in checked.stale],
     )
-    run.taken_by_writers.extend(group for group, _ in checked.stale)
-    return _execute(run) if run.plan.steps else _nothing(run)
 
 
-def _survey(services: Services, plan: CompactionPlan) -> TableFacts:
-    return services.surveyor.survey(plan.table, where=plan.where)
+def _look_again(
+    context: JobContext, plan: CompactionPlan, facts: TableFacts
+) -> tuple[TableFacts, TagToSet | None]:
+    """The table right before the work, with the tag where that has to be there by then."""
+    services = context.services
+    if not any(step.strategy.orders_rows for step in plan.steps):
+        return _survey(services, plan), None
+    context.held.enter(JobState.REWRITING)
+    try:
+        # Iceberg's action commits by itself, without a tag.
+        tag, now = keep_for_undo(services, facts, context.job_id, plan.undo_window_seconds)
+    except CommitConflict as conflict:
+        # Somebody undid that state meanwhile.
+        raise PlanStale(conflict.message, next_step="Plan again.") from conflict
+    return _survey(services, plan, now.snapshot_id), tag
+
+
+def _survey(services: Services, plan: CompactionPlan, snapshot_id: int | None = None) -> TableFacts:
+    return services.surveyor.survey(plan.table, where=plan.where, snapshot_id=snapshot_id)
 
 
 def _nothing(run: Run) -> Outcome:
-    return _outcome(run, Status.NOTHING_TO_DO, run.plan.reason)
+    return outcome_of(run, Status.NOTHING_TO_DO, run.plan.reason)
 
 
 def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
@@ -211,18 +291,9 @@ def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
     )
 
 
-def _keep(run: Run) -> TagToSet:
-    """Tag the state before; where somebody undid it meanwhile, the plan is stale."""
-    try:
-        return keep_for_undo(run.services, run.before, run.job_id, run.plan.undo_window_seconds)
-    except CommitConflict as conflict:
-        raise PlanStale(conflict.message, next_step="Plan again.") from conflict
-
-
 def _execute(run: Run) -> Outcome:
     services, plan = run.services, run.plan
     run.held.enter(JobState.REWRITING)
-    tag = _keep(run)
     failure, stopped = None, None
     try:
         failure = run_rounds(run)
@@ -233,22 +304,28 @@ def _execute(run: Run) -> Outcome:
     after = services.surveyor.survey(plan.table)
     ours = snapshots_of(run.job_id, after)
     if not ours:
-        return _without_commit(run, after, tag, failure, stopped)
-    verdict = verify_commits(services, plan.table, ours, known=[run.before, after])
+        return _without_commit(run, after, failure, stopped)
+    verdict = verify_commits(
+        services,
+        plan.table,
+        ours,
+        known=[run.before, after],
+        reads_values=plan.verify is Verify.FULL,
+    )
     seen = [run.before.snapshot_id, *(snapshot.snapshot_id for snapshot in ours)]
     if problem := verdict.problem or lost_history(after, seen):
         run.held.require()
         reason = f"{problem} {take_back(services, run.job_id, after)}"
         after = services.surveyor.survey(plan.table)
-        return _outcome(run, Status.FAILED, reason, after=after, verdict=verdict)
+        return outcome_of(run, Status.FAILED, reason, after=after, verdict=verdict)
     account_for(run, verdict.changes)
     status, note = _after_failure(run, failure, ours)
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
-    moved = follow_parent(services, run.held, after, tag)
-    told = [_summary(verdict.changes), *run.notes, *note, moved]
+    moved = follow_parent(services, run.held, after)
+    told = [summary_of(verdict.changes), *run.notes, *note, moved]
     reason = " ".join(part for part in told if part)
-    return _outcome(run, status, reason, after=after, verdict=verdict)
+    return outcome_of(run, status, reason, after=after, verdict=verdict)
 
 
 def _after_failure(
@@ -270,101 +347,33 @@ def _after_failure(
 def _without_commit(
     run: Run,
     after: TableFacts,
-    tag: TagToSet,
     failure: StepFailure | None,
     stopped: JobCancelled | None,
 ) -> Outcome:
     if failure is not None and isinstance(failure.error, CommitUnknown):
         # It may still land: nothing is cleaned, and the next run settles it by reading.
-        return _outcome(run, Status.UNKNOWN, failure.error.message, after=after)
+        return outcome_of(run, Status.UNKNOWN, failure.error.message, after=after)
     if failure is not None and isinstance(failure.error, EngineDied):
         # A process that is gone commits nothing more. Its tag ends by itself.
-        return _outcome(run, Status.FAILED, failure.error.message, after=after)
+        return outcome_of(run, Status.FAILED, failure.error.message, after=after)
     try:
-        drop_undo_tag(run.services, after, tag)
+        if tag := tag_of(run.job_id, after):
+            drop_undo_tag(run.services, after, tag)
     except ExecutionError as error:
         # A tag too many does no harm, and it ends by itself.
         run.notes.append(error.message)
     if stopped is not None:
         reason = " ".join([stopped.message, "Nothing was changed.", *run.notes])
-        return _outcome(run, Status.CANCELLED, reason, after=after)
+        return outcome_of(run, Status.CANCELLED, reason, after=after)
     if failure is not None:
         reason = " ".join([failure.error.message, *run.notes])
-        return _outcome(run, Status.FAILED, reason, after=after)
+        return outcome_of(run, Status.FAILED, reason, after=after)
     if run.conflicts:
-        reason = " ".join([*run.refusals[-1:], *run.notes])
-        return _outcome(run, Status.FAILED, reason, after=after)
+        taken = [group.partition for group in run.taken_by_writers]
+        who = who_came_between(run.before, after, taken)
+        reason = " ".join(part for part in (*run.refusals[-1:], who, *run.notes) if part)
+        return outcome_of(run, Status.FAILED, reason, after=after)
+    if run.left_alone:
+        return outcome_of(run, Status.NOTHING_TO_DO, " ".join(run.notes), after=after)
     reason = " ".join(["The engine found nothing to rewrite.", *run.notes])
-    return _outcome(run, Status.NOTHING_TO_DO, reason, after=after)
-
-
-def _summary(changes: Sequence[Change]) -> str:
-    removed = sum(len(change.removed) for change in changes)
-    added = sum(len(change.added) for change in changes)
-    return f"{removed} files became {added}."
-
-
-def _outcome(
-    run: Run,
-    status: Status,
-    reason: str,
-    *,
-    after: TableFacts | None = None,
-    verdict: Verdict | None = None,
-) -> Outcome:
-    services, before = run.services, run.before
-    finished_at = services.clock()
-    seconds = (finished_at - run.started_at).total_seconds()
-    after = after or before
-    changes = verdict.changes if verdict else ()
-    return Outcome(
-        job_id=run.job_id,
-        table=run.plan.table,
-        operation=str(OPERATION),
-        status=status,
-        reason=reason,
-        started_at=run.started_at,
-        finished_at=finished_at,
-        engines=_engines(run, after),
-        engine_use=merged(run.uses),
-        stats=_stats(run, after, changes, seconds),
-        proof=verdict.proof if verdict else None,
-        conflicts=run.conflicts,
-        snapshot_before=before.snapshot_id,
-        snapshot_after=after.snapshot_id,
-        snapshots_before=len(before.snapshots),
-        snapshots_after=len(after.snapshots),
-        estimated_cost=run.plan.cost,
-        actual_usd=actual_usd(services.cost_model, run.plan.cost, seconds) if changes else 0.0,
-        bytes_rewritten=sum(f.size_bytes for change in changes for f in change.removed),
-    )
-
-
-def _engines(run: Run, after: TableFacts) -> dict[str, int]:
-    """Output files by engine, as our snapshots in the table tell it; zero for those without."""
-    counts = dict.fromkeys(map(str, Engine), 0)
-    for snapshot in after.ancestry():
-        if snapshot.job_id == run.job_id:
-            named = snapshot.summary.get(ENGINE_PROPERTY, "spark").split(",")
-            added = snapshot.summary.get("added-data-files", "0")
-            for part in named:
-                name, _, count = part.partition("=")
-                counts[name] = counts.get(name, 0) + int(count or added)
-    return counts
-
-
-def _stats(
-    run: Run, after: TableFacts, changes: Sequence[Change], seconds: float
-) -> CompactionStats:
-    before = run.before
-    return CompactionStats(
-        files_before=len(before.data_files),
-        files_after=len(after.data_files),
-        files_compacted=sum(len(change.removed) for change in changes),
-        files_removed=len(before.data_files) - len(after.data_files),
-        bytes_before=before.total_bytes,
-        bytes_after=after.total_bytes,
-        bytes_saved=before.total_bytes - after.total_bytes,
-        compaction_time_ms=round(seconds * 1000, 2),
-        small_files_remaining=count_small_files(after, run.plan.small_file_bytes),
-    )
+    return outcome_of(run, Status.NOTHING_TO_DO, reason, after=after)

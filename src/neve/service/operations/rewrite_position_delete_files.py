@@ -41,7 +41,9 @@ class RewritePositionDeleteFilesOperation(ChangesDeletes):
 
     def plan(self, services: Services, facts: TableFacts) -> Plan[RewritePositionDeleteFiles]:
         if self.arguments.where is not None:
-            facts = services.surveyor.survey(facts.table, where=self.arguments.where)
+            facts = services.surveyor.survey(
+                facts.table, where=self.arguments.where, snapshot_id=facts.snapshot_id
+            )
         return plan_rewrite_position_delete_files(facts, self.arguments, services.clock())
 
     def sentence(

@@ -13,7 +13,7 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.service.context import JobContext, Prepared
 from neve.service.services import Services
-from neve.service.undo import undo_tag
+from neve.service.undo import tag_for
 
 OPERATION = "rollback"
 TARGETS = ("snapshot_id", "time", "job_id")
@@ -106,7 +106,7 @@ def go_back(
 ) -> Outcome:
     services = context.services
     snapshot = find_target(before, target)
-    tag = undo_tag(services, before, context.job_id, undo_window_seconds)
+    tag = tag_for(services, before, context.job_id, undo_window_seconds)
     context.check()
     context.enter(JobState.COMMITTING)
     # One commit: what is left behind is kept by the very change that leaves it.

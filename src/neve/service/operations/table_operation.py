@@ -201,7 +201,7 @@ def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Ou
     figures = {**run.operation.figures(after), **done.counted}
     reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
     if tag is not None:
-        reason = f"{reason} {follow_parent(services, run.held, after, tag)}".strip()
+        reason = f"{reason} {follow_parent(services, run.held, after)}".strip()
     if failure is not None:
         reason = f"{reason} An error came after it: {failure.message}"
     if stopped is not None:
@@ -214,7 +214,7 @@ def _tag(run: _Run, plan: Plan[Any]) -> TagToSet | None:
     window = run.operation.undo_window_seconds
     if window is None or plan.snapshot_id is None:
         return None
-    return keep_for_undo(run.services, run.before, run.job_id, window)
+    return keep_for_undo(run.services, run.before, run.job_id, window)[0]
 
 
 def _drop_tag(run: _Run, tag: TagToSet | None) -> str:

@@ -7,16 +7,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.errors import CommitConflict
 from neve.model.facts import DeleteKind
+from neve.model.metadata_change import UndoTag
 from neve.model.rebase import DeleteEntry, FileChange
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
 from neve.spark.functions import content_file_from_json
-from neve.spark.rewrite.commit import file_documents, java_files, metrics_document
+from neve.spark.rewrite.commit import (
+    file_documents,
+    java_files,
+    metrics_document,
+    with_summary,
+)
+from neve.spark.rewrite.publish import publish_on
 from neve.spark.tables import iceberg, load_table
-
-MAIN = "main"
 
 
 def change_files(
@@ -25,29 +29,18 @@ def change_files(
     head_id: int,
     change: FileChange,
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
 ) -> None:
     """Commit the change, or raise CommitConflict where the table has another head.
 
-    Iceberg's own `commit` tries again on whatever head it finds, and drops deletes by the ages of
-    the files that it finds there. What was judged at one head holds at that one only, so its parts
-    are called by themselves: the snapshot is made, its parent looked at, and the metadata swapped.
+    Deletes are dropped by the ages of the files that are there, so that what was judged at one head
+    holds at that one only.
     """
     loaded = load_table(session, table)
     what = f"Committing to table {table}"
     with engine_errors(what):
-        rewrite = _rewrite(session, loaded, head_id, change)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        operations = loaded.operations()
-        snapshot = rewrite.apply()
-        base = operations.current()
-        if snapshot.parentId() != head_id or base.currentSnapshot().snapshotId() != head_id:
-            raise CommitConflict(
-                f"{what} failed: its head is no longer snapshot {head_id}.",
-                next_step="Run the command again: it plans again.",
-            )
-        update = iceberg(session).TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, MAIN)
-        operations.commit(base, update.build())
+        rewrite = with_summary(_rewrite(session, loaded, head_id, change), properties)
+    publish_on(session, loaded, rewrite, head_id, undo, what)
 
 
 def _rewrite(session: SparkSession, loaded: Any, head_id: int, change: FileChange) -> Any:

@@ -12,9 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from neve.model.metadata_change import UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
+from neve.spark.rewrite.listed_anew import RemovedFiles
+from neve.spark.rewrite.publish import publish
 from neve.spark.rewrite.stage import Staged
 from neve.spark.tables import iceberg, load_table
 
@@ -26,20 +29,27 @@ def replace_files(
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
 ) -> None:
     """Replace data files by others, unless a writer has touched the replaced ones since.
 
     No sequence number is set: a delete that lands meanwhile conflicts instead of being lost.
     """
     loaded = load_table(session, table)
-    with engine_errors(f"Committing to table {table}"):
-        rewrite = loaded.newRewrite().rewriteFiles(
-            java_files(session, loaded, removed), java_files(session, loaded, added)
-        )
-        rewrite = rewrite.validateFromSnapshot(snapshot_id)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        rewrite.commit()
+    what = f"Committing to table {table}"
+    with engine_errors(what):
+        gone = java_files(session, loaded, removed)
+        rewrite = loaded.newRewrite().rewriteFiles(gone, java_files(session, loaded, added))
+        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, gone)
+    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
+
+
+def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
+    """The rewrite, told what its snapshot says of itself."""
+    for key, value in properties.items():
+        rewrite = rewrite.set(key, value)
+    return rewrite
 
 
 def commit_staged(
@@ -48,22 +58,24 @@ def commit_staged(
     snapshot_id: int,
     handles: Sequence[Staged],
     properties: Mapping[str, str],
+    undo: UndoTag | None = None,
 ) -> None:
     """Replace files by what was staged for them, unless a writer has touched them since."""
     jvm: Any = session._jvm
-    with engine_errors(f"Committing to table {table}"):
+    what = f"Committing to table {table}"
+    with engine_errors(what):
         removed, vectors, added = (jvm.java.util.HashSet() for _ in range(3))
         for handle in handles:
             removed.addAll(handle.removed)
             vectors.addAll(handle.vectors)
             added.addAll(handle.added)
         # The table of the scan: it still knows the snapshot if that expires meanwhile.
-        rewrite = handles[0].table.newRewrite()
+        loaded = handles[0].table
+        rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
-        rewrite = rewrite.validateFromSnapshot(snapshot_id)
-        for key, value in properties.items():
-            rewrite = rewrite.set(key, value)
-        rewrite.commit()
+        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
+    sources = RemovedFiles(session, loaded, what, snapshot_id, removed)
+    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.errors import ExecutionError
-from neve.model.rewrite import StagedFiles, StageOrder
+from neve.model.errors import ExecutionError, RowsError
+from neve.model.rewrite import RowFingerprints, StagedFiles, StageOrder
 from neve.model.table import TableRef
+from neve.rows.fingerprint import Fingerprint
 from neve.spark.errors import engine_errors
 from neve.spark.functions import location_of_task, table_cache, value_in
 from neve.spark.java_lists import java_string_set, java_strings
 from neve.spark.job_group import for_other_threads
 from neve.spark.once import once_per_session
 from neve.spark.rewrite.count import RowCount
+from neve.spark.rewrite.read_back import (
+    fingerprint_of,
+    reading_session,
+    scan_tasks,
+    schema_of,
+)
 from neve.spark.tables import iceberg, load_table, set_active
 
 #: Groups that are rewritten at once, as Iceberg's action has it.
@@ -92,11 +99,25 @@ def stage_files(
     ]
     if not ready:
         return gone
-    task_of = value_in(session, tasks)
-    stager = _Stager(session, _clone(session), table, loaded, task_of)
+    task_of, clone = value_in(session, tasks), _clone(session)
+    stager = _Stager(session, clone, reading_session(clone), table, loaded, task_of)
     threads, join = min(MAX_CONCURRENT_GROUPS, len(ready)), for_other_threads(session)
     with ThreadPoolExecutor(threads, "neve-rewrite", initializer=join) as pool:
         return gone + list(pool.map(stager.stage, ready))
+
+
+def fingerprint_files(
+    session: SparkSession, table: TableRef, snapshot_id: int, paths: Collection[str]
+) -> str:
+    """Of the rows that a reader of the snapshot sees in these files, by the current schema."""
+    loaded = load_table(session, table)
+    order = StageOrder(0, tuple(paths), 0, 1, 1)
+    with engine_errors(f"Reading rows of table {table}"):
+        tasks = _tasks_by_path(session, loaded, snapshot_id, [order])
+        clone = _clone(session)
+        reader = reading_session(clone)
+        stager = _Stager(session, clone, reader, table, loaded, value_in(session, tasks))
+        return str(stager.read_rows(stager.tasks(order)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,8 @@ class _Stager:
 
     session: SparkSession
     clone: Any
+    #: The same, for reading rows that are compared.
+    reader: Any
     table: TableRef
     loaded: Any
     #: From a path to its scan task.
@@ -114,12 +137,12 @@ class _Stager:
         try:
             with engine_errors(f"Rewriting files of table {self.table}"):
                 return self._stage(order)
-        except ExecutionError as error:
+        except (ExecutionError, RowsError) as error:
             return StagedFiles(order.order_id, error=error.message)
 
     def _stage(self, order: StageOrder) -> StagedFiles:
         parts, table = _parts(self.session), self.loaded
-        tasks = self._tasks(order)
+        tasks = self.tasks(order)
         group = parts.file_group(None, tasks, 0, 1, 1, 1)
         cache = table_cache(self.session)
         set_id = str(uuid.uuid4())
@@ -128,6 +151,7 @@ class _Stager:
             parts.manager.stageTasks(table, set_id, tasks)
             live_rows = self._write(set_id, order, moves=self._moves(tasks))
             added = parts.coordinator.fetchNewFiles(table, set_id)
+            proof = self._proof(set_id, added) if order.reads_back else None
         finally:
             cache.remove(set_id)
             parts.manager.removeTasks(table, set_id)
@@ -138,10 +162,12 @@ class _Stager:
             paths=tuple(path for path, _ in written),
             rows=sum(rows for _, rows in written),
             live_rows=live_rows,
+            proof=proof,
             handle=Staged(table, group.rewrittenFiles(), group.danglingDVs(), added),
         )
 
-    def _tasks(self, order: StageOrder) -> Any:
+    def tasks(self, order: StageOrder) -> Any:
+        """The scan tasks of its files."""
         lists = _parts(self.session).lists
         paths = java_strings(self.session, order.paths)
         return lists.newArrayList(lists.transform(paths, self.task_of))
@@ -157,7 +183,7 @@ class _Stager:
         split_bytes = UNLIMITED_BYTES
         if order.outputs > 1:
             split_bytes = math.ceil(order.input_bytes / order.outputs) + SPLIT_OVERHEAD_BYTES
-        frame = self._read(session, set_id, split_bytes)
+        frame = self._rows(session, set_id, split_bytes)
         # Rows that move are sampled first, and an observer would see those twice.
         count = RowCount(self.session) if order.counts and not moves else None
         limit = order.target_file_size_bytes if moves else UNLIMITED_BYTES
@@ -175,6 +201,32 @@ class _Stager:
             return None
         seen = None if count is None else count.seen()
         return int(self._read(self.clone, set_id).count()) if seen is None else seen
+
+    def _rows(self, session: Any, set_id: str, split_bytes: int) -> Any:
+        """What is written."""
+        return self._read(session, set_id, split_bytes)
+
+    def _proof(self, set_id: str, added: Any) -> RowFingerprints:
+        """Rows that are replaced, and those of the new files, both as readers see them."""
+        expected = self._fingerprint(set_id)
+        found = self.read_rows(scan_tasks(self.session, self.loaded, added))
+        return RowFingerprints(str(expected), str(found))
+
+    def read_rows(self, tasks: Any) -> Fingerprint:
+        """Of the rows that these scan tasks read."""
+        parts, table, set_id = _parts(self.session), self.loaded, str(uuid.uuid4())
+        cache = table_cache(self.session)
+        try:
+            cache.add(set_id, table)
+            parts.manager.stageTasks(table, set_id, tasks)
+            return self._fingerprint(set_id)
+        finally:
+            cache.remove(set_id)
+            parts.manager.removeTasks(table, set_id)
+
+    def _fingerprint(self, set_id: str) -> Fingerprint:
+        frame = self._read(self.reader, set_id)
+        return fingerprint_of(self.session, frame, schema_of(self.session, self.loaded))
 
     def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
         reader = session.read().format("iceberg").option("split-size", str(split_bytes))

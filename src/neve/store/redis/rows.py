@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from neve.documents import from_text
@@ -55,6 +56,12 @@ def fields_of(request: JobRequest) -> list[str]:
 
 
 def job_of(flat: Sequence[Any]) -> Job:
+    """The job; the same object as long as nothing about it has changed."""
+    return _job(tuple(flat))
+
+
+@lru_cache(maxsize=4096)
+def _job(flat: tuple[Any, ...]) -> Job:
     row = pairs(flat)
     return Job(
         job_id=row["job_id"],

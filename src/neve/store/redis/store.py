@@ -29,6 +29,9 @@ from neve.store.redis.quarantine import RedisQuarantine
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
 from neve.store.redis.schedules import RedisSchedules
 from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
+from neve.store.redis.stored_policies import RedisPolicies
+from neve.store.redis.workers import RedisWorkers
+from neve.store.redis.writes import RedisWrites
 from neve.store.values import (
     CANCELLED_BEFORE,
     has_begun,
@@ -90,8 +93,20 @@ class RedisStore(RedisEvents, RedisSchedules):
         return RedisMarks(self._server)
 
     @property
+    def writes(self) -> RedisWrites:
+        return RedisWrites(self._server)
+
+    @property
     def plans(self) -> RedisPlans:
         return RedisPlans(self._server)
+
+    @property
+    def policies(self) -> RedisPolicies:
+        return RedisPolicies(self._server)
+
+    @property
+    def workers(self) -> RedisWorkers:
+        return RedisWorkers(self._server)
 
     @property
     def totals(self) -> StoreTotals:
@@ -235,9 +250,10 @@ class RedisStore(RedisEvents, RedisSchedules):
     def failures_in_a_row(self, table: TableRef) -> int:
         return int(self._server.read("failures", str(table))[1])
 
-    def set_aside(self, table: TableRef, reason: str) -> None:
+    def set_aside(self, table: TableRef, reason: str, retry_seconds: float | None = None) -> None:
         """Let workers leave the table alone; its jobs stay queued."""
-        self._server.change("set_aside", str(table), reason)
+        wait = "" if retry_seconds is None else microseconds(retry_seconds)
+        self._server.change("set_aside", str(table), reason, wait)
 
     def put_back(self, table: TableRef) -> bool:
         """Let workers take its jobs again, and count again."""
@@ -246,8 +262,14 @@ class RedisStore(RedisEvents, RedisSchedules):
     def set_aside_tables(self) -> list[SetAsideTable]:
         _, found = self._server.read("set_aside_tables")
         tables = [
-            SetAsideTable(table_of(name), moment_of(since), reason, int(failures))
-            for name, since, reason, failures in found
+            SetAsideTable(
+                table_of(name),
+                moment_of(since),
+                reason,
+                int(failures),
+                moment_of(retry_at) if retry_at else None,
+            )
+            for name, since, reason, failures, retry_at in found
         ]
         return sorted(tables, key=lambda aside: (aside.since, aside.table))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from neve.model.errors import RowsUnsupported
@@ -15,7 +15,8 @@ from neve.rows.arrow import arrow_schema
 from neve.rows.encode import WriterOptions, writer_options
 from neve.rows.metric_modes import MetricsMode, metric_modes
 from neve.rows.names import NameMapping, parse_name_mapping
-from neve.rows.schema import ROW_ID, UNKNOWN, Schema, parse_schema
+from neve.rows.schema import ROW_ID, UNKNOWN, Field, Schema, parse_schema
+from neve.spark.rewrite.rows.kinds import FileKinds
 
 FIRST_FORMAT_WITH_LINEAGE: Final = 3
 NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
@@ -37,6 +38,9 @@ class RowLayout:
     modes: Mapping[int, MetricsMode]
     #: For the footer, in which tools look for it.
     schema_json: str
+    #: The stored columns by id, and what files of the table have been like so far.
+    fields: Mapping[int, Field]
+    kinds: FileKinds = field(repr=False, compare=False)
 
     @property
     def has_lineage(self) -> bool:
@@ -53,36 +57,40 @@ class RowLayout:
             options.page_bytes,
             options.page_rows,
             options.dictionary_bytes,
-            {ROW_ID: "DELTA_BINARY_PACKED"} if self.has_lineage else {},
+            encodings={ROW_ID: "DELTA_BINARY_PACKED"} if self.has_lineage else {},
         )
 
 
 def row_layout(layout: TableLayout) -> RowLayout:
     """Understand the table's wishes; what is not honoured is refused."""
     schema = parse_schema(layout.schema)
-    if any(field.type.name == UNKNOWN for _, field in schema.walk()):
+    if any(one.type.name == UNKNOWN for _, one in schema.walk()):
         raise RowsUnsupported("Columns of type unknown are left to Iceberg.")
     stored = _with_lineage(schema) if layout.format_version >= FIRST_FORMAT_WITH_LINEAGE else schema
     options = writer_options(layout.properties)
     if options.data_page_version != "1.0":
         raise RowsUnsupported("Data pages of version 2 are left to Iceberg.")
     mapping = layout.properties.get(NAME_MAPPING_PROPERTY)
+    names = parse_name_mapping(mapping) if mapping else None
     sort_order: dict[str, Any] = json.loads(layout.sort_order)
+    fields = {one.id: one for one in stored.fields}
     return RowLayout(
         schema,
         stored,
         wanted_schema(arrow_schema(stored)),
-        parse_name_mapping(mapping) if mapping else None,
+        names,
         options,
         options.compression if CODEC_PROPERTY in layout.properties else None,
         metric_modes(stored, layout.properties, sort_order),
         layout.schema,
+        fields,
+        FileKinds(fields, names),
     )
 
 
 def _with_lineage(schema: Schema) -> Schema:
     stored = schema.with_lineage()
-    names = [field.name for field in stored.fields]
+    names = [one.name for one in stored.fields]
     if len(set(names)) < len(names):
         raise RowsUnsupported("A column of the table has the name of a row's id.")
     return stored

@@ -10,14 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neve.model.errors import RowsCorrupt
+from neve.model.errors import ParquetCorrupt
 from neve.model.rewrite import TaskInput
 from neve.rows.arrow import arrow_field, children, field_id
 from neve.rows.defaults import default_value, missing_column, repeated
 from neve.rows.evolve import evolve
 from neve.rows.lineage import lineage_columns
 from neve.rows.names import with_ids
-from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID, Field, Schema
+from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID, Schema
+from neve.spark.rewrite.rows.kinds import FileKind
 from neve.spark.rewrite.rows.layout import RowLayout
 
 LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
@@ -38,47 +39,67 @@ class FileRows:
         `file` is a pyarrow.parquet.ParquetFile, `first_row` the row group's place in it.
         """
         layout = self.layout
-        fields = {field.id: field for field in layout.stored.fields}
-        present = _present(file.schema_arrow, layout)
+        kind = layout.kinds.of(file.schema_arrow)
         rows = file.metadata.row_group(ordinal).num_rows
-        read = [fields[id_] for id_ in ids if id_ in present]
+        read = [id_ for id_ in ids if id_ in kind.names]
         if layout.has_lineage and not set(ids).isdisjoint(LINEAGE):
-            read += [fields[i] for i in LINEAGE if i in present and fields[i] not in read]
-        found = self._read(file, ordinal, read, present)
+            read += [id_ for id_ in LINEAGE if id_ in kind.names and id_ not in read]
+        found: dict[int, Any] = {}
+        if read:
+            names = [kind.names[id_] for id_ in read]
+            table = file.read_row_group(ordinal, columns=names, use_threads=False)
+            found = self._evolved(table, read, kind)
         found.update(
-            {id_: self._missing(fields[id_], rows) for id_ in ids if id_ not in present}
+            {id_: self._missing(id_, rows) for id_ in ids if id_ not in kind.names}
             | self._lineage(found, ids, rows, first_row)
         )
-        arrays = [found[id_] for id_ in ids]
-        named = [
-            arrow_field(fields[id_], array.type) for id_, array in zip(ids, arrays, strict=True)
-        ]
-        return pa.Table.from_arrays(arrays, schema=pa.schema(named))
+        return self._table(found, ids)
+
+    def batches(self, file: Any, ordinal: int, ids: Sequence[int], rows: int) -> Iterator[Any]:
+        """The same of a new file, which has all columns, so many rows at a time."""
+        kind = self.layout.kinds.of(file.schema_arrow)
+        if lacking := [id_ for id_ in ids if id_ not in kind.names]:
+            raise ParquetCorrupt(f"The new file lacks the columns of the ids {lacking}.")
+        names = [kind.names[id_] for id_ in ids]
+        for batch in file.iter_batches(
+            rows, row_groups=[ordinal], columns=names, use_threads=False
+        ):
+            found = self._evolved(pa.Table.from_batches([batch]), ids, kind)
+            yield self._table(found, ids)
 
     @property
     def constants(self) -> dict[int, Any]:
         """Values of identity partition columns, as Arrow takes them."""
-        types = {field.id: field.type for field in self.layout.schema.fields}
+        fields = self.layout.fields
         return {
-            id_: default_value(types[id_], value)
+            id_: default_value(fields[id_].type, value)
             for id_, value in self.source.constants
-            if id_ in types
+            if id_ in fields
         }
 
-    def _read(
-        self, file: Any, ordinal: int, fields: Sequence[Field], present: dict[int, str]
-    ) -> dict[int, Any]:
-        if not fields:
-            return {}
-        names = [present[field.id] for field in fields]
-        table = file.read_row_group(ordinal, columns=names, use_threads=False)
-        evolved = evolve(table, Schema(tuple(fields)), self.layout.mapping, self.constants)
-        return {field.id: evolved.column(field.name) for field in fields}
+    def _table(self, found: dict[int, Any], ids: Sequence[int]) -> Any:
+        fields = self.layout.fields
+        named = [arrow_field(fields[id_], found[id_].type) for id_ in ids]
+        return pa.Table.from_arrays([found[id_] for id_ in ids], schema=pa.schema(named))
 
-    def _missing(self, field: Field, rows: int) -> Any:
+    def _evolved(self, table: Any, ids: Sequence[int], kind: FileKind) -> dict[int, Any]:
         constants = self.constants
-        if field.id in constants:
-            return pa.chunked_array([repeated(constants[field.id], field.type, rows)])
+        found = {
+            id_: table.column(kind.names[id_])
+            for id_ in ids
+            if id_ in kind.unchanged and id_ not in constants
+        }
+        changed = tuple(self.layout.fields[id_] for id_ in ids if id_ not in found)
+        if changed:
+            others = table.select([kind.names[field.id] for field in changed])
+            evolved = evolve(others, Schema(changed), self.layout.mapping, constants)
+            found |= {field.id: evolved.column(field.name) for field in changed}
+        return found
+
+    def _missing(self, id_: int, rows: int) -> Any:
+        field, constants = self.layout.fields[id_], self.constants
+        if id_ in constants:
+            return pa.chunked_array([repeated(constants[id_], field.type, rows)])
         return pa.chunked_array([missing_column(field, rows)])
 
     def _lineage(
@@ -97,17 +118,6 @@ class FileRows:
         return {
             id_: pa.chunked_array([column]) for id_, column in zip(LINEAGE, columns, strict=True)
         }
-
-
-def _present(schema: Any, layout: RowLayout) -> dict[int, str]:
-    """Names of the file's top-level columns by field id."""
-    named = with_ids(schema, layout.mapping)
-    found: dict[int, str] = {}
-    for field in named:
-        id_ = field_id(field)
-        if id_ is not None and found.setdefault(id_, field.name) != field.name:
-            raise RowsCorrupt(f"The file has two columns of field id {id_}.")
-    return found
 
 
 def mapped_ids(schema: Any, layout: RowLayout) -> dict[tuple[str, ...], int]:

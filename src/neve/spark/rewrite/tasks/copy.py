@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neve.model.policy import Engine
-from neve.model.rewrite import BytesCompared, WrittenFile
+from neve.model.rewrite import BytesCompared, WrittenFile, proof_unread
 from neve.parquet.copy_local import splice_local
 from neve.parquet.remote import plan_through_client
 from neve.spark.rewrite.inputs import PlannedCopy, TaskInputs
@@ -27,7 +27,11 @@ def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
 def _write_local(inputs: TaskInputs, planned: PlannedCopy, name: str) -> WrittenFile:
     path, plan = local_path(name), planned.plan
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    result = splice_local(plan, path, verify="bytes")
+    verify = inputs.wanted.verify
+    result = splice_local(plan, path, verify="bytes" if verify.reads_values else "size")
+    proof = proof_unread(verify, plan.rows, result.rows)
+    if verify.reads_values:
+        proof = BytesCompared(plan.data_bytes, result.compared_bytes)
     return WrittenFile(
         path=name,
         size_bytes=result.size_bytes,
@@ -36,7 +40,7 @@ def _write_local(inputs: TaskInputs, planned: PlannedCopy, name: str) -> Written
         rows_deleted=0,
         rows_out=result.rows,
         segments={Engine.COPY: plan.copied_bytes},
-        proof=BytesCompared(plan.data_bytes, result.compared_bytes),
+        proof=proof,
         split_offsets=result.split_offsets,
         ranges=inputs.whole(planned.inputs),
         bytes_through_task=plan.copied_bytes,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from neve.model.errors import ParquetUnsupported
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import SourceRange, WrittenFile
 from neve.parquet.assembly.columns import REQUIRED, columns_with_ids
 from neve.parquet.assembly.decide import plan_assembly
@@ -44,7 +44,7 @@ def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
     # All are planned before one is written: whoever refuses has left nothing behind.
     plans = [(share, _plan(inputs, sources, share)) for share in shares]
     for (share, plan), name in zip(plans, names, strict=False):
-        yield _write(sources, share, plan, name)
+        yield _write(sources, share, plan, name, inputs.wanted.verify)
 
 
 def _shares(sources: Sources, parts: int) -> list[list[int]]:
@@ -91,7 +91,9 @@ def _wanted(layout: RowLayout, chosen: Sequence[AssemblySource]) -> WantedSchema
     )
 
 
-def _write(sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str) -> WrittenFile:
+def _write(
+    sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str, verify: Verify
+) -> WrittenFile:
     path, layout = Path(local_path(name)), sources.layout
     path.parent.mkdir(parents=True, exist_ok=True)
     result = assemble_local(
@@ -102,7 +104,7 @@ def _write(sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str
         key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
     )
     try:
-        checked = _check(sources, share, plan, result, name)
+        checked = _check(sources, share, plan, result, name, verify)
     except BaseException:
         # No commit knows it yet, and whoever refuses leaves nothing behind.
         path.unlink(missing_ok=True)
@@ -128,13 +130,18 @@ def _write(sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str
 
 
 def _check(
-    sources: Sources, share: Sequence[int], plan: AssemblyPlan, result: AssemblyResult, name: str
+    sources: Sources,
+    share: Sequence[int],
+    plan: AssemblyPlan,
+    result: AssemblyResult,
+    name: str,
+    verify: Verify,
 ) -> Checked:
     check = FileCheck(sources, share, plan, result)
     readers: OpenSources[ClosableReader] = OpenSources(plan, LocalReader)
     with LocalReader(local_path(name)) as reader, readers:
         kept = KeptBytes(readers, reader)
-        return check.run(load_assembly_source(reader), sources.open_written(name), kept)
+        return check.run(load_assembly_source(reader), sources.open_written(name), kept, verify)
 
 
 def _provider(sources: Sources, share: Sequence[int], wanted: WantedSchema) -> LiveColumns:

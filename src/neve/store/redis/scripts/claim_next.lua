@@ -1,7 +1,7 @@
 -- argument: lease in microseconds
 local BATCH = 100
 
--- Jobs whose time has come, and tables whose lease is over; how many of both.
+-- Jobs whose time has come, and tables whose lease or pause is over; how many of all.
 local function wake(now)
     local due = redis.call('ZRANGEBYSCORE', key('delayed'), '-inf', whole(now), 'LIMIT', 0, BATCH)
     for _, job_id in ipairs(due) do
@@ -13,7 +13,13 @@ local function wake(now)
         redis.call('ZREM', key('held'), tbl)
         show_table(tbl, now)
     end
-    return #due + #over
+    local tries = redis.call('ZRANGEBYSCORE', key('tries'), '-inf', whole(now), 'LIMIT', 0, BATCH)
+    for _, tbl in ipairs(tries) do
+        redis.call('ZREM', key('tries'), tbl)
+        redis.call('SADD', key('tried'), tbl)
+        show_table(tbl, now)
+    end
+    return #due + #over + #tries
 end
 
 return framed(function()

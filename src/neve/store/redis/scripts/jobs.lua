@@ -41,8 +41,10 @@ local function place(seq, job_id)
     return string.format('%016.0f', tonumber(seq)) .. ':' .. job_id
 end
 
+-- A table that is set aside is free while it is being tried.
 local function is_free(tbl, now)
-    if redis.call('HEXISTS', key('set_aside'), tbl) == 1 then
+    if redis.call('HEXISTS', key('set_aside'), tbl) == 1
+        and redis.call('SISMEMBER', key('tried'), tbl) == 0 then
         return false
     end
     local expires_at = redis.call('ZSCORE', key('held'), tbl)
@@ -78,6 +80,35 @@ local function show_table(tbl, now)
     for _, tenant in ipairs(redis.call('SMEMBERS', key('tenants:' .. tbl))) do
         show_first(tenant, tbl, free)
     end
+end
+
+local function forget_tries(tbl)
+    redis.call('SREM', key('tried'), tbl)
+    redis.call('ZREM', key('tries'), tbl)
+    redis.call('HDEL', key('retry_at'), tbl)
+    redis.call('HDEL', key('retry_after'), tbl)
+end
+
+-- Whoever begins the one job of a try lets the others wait for the next.
+local function wait_for_try(tbl, now)
+    local wait = redis.call('HGET', key('retry_after'), tbl)
+    if wait then
+        local retry_at = whole(now + tonumber(wait))
+        redis.call('SREM', key('tried'), tbl)
+        redis.call('ZADD', key('tries'), retry_at, tbl)
+        redis.call('HSET', key('retry_at'), tbl, retry_at)
+    end
+end
+
+local function put_back(tbl, now)
+    local known = redis.call('HDEL', key('set_aside'), tbl) == 1
+    if known then
+        redis.call('HDEL', key('set_aside_reasons'), tbl)
+        redis.call('HDEL', key('failures'), tbl)
+        forget_tries(tbl)
+        show_table(tbl, now)
+    end
+    return known
 end
 
 local function enqueue(job_id, now)
@@ -179,11 +210,15 @@ local function add_totals(text)
     end
 end
 
+-- What workers set aside is well again with a success; what a person set aside stays so.
 local function count_end(tbl, state)
     if state == 'failed' then
         redis.call('HINCRBY', key('failures'), tbl, 1)
     elseif state == 'succeeded' then
         redis.call('HDEL', key('failures'), tbl)
+        if redis.call('HEXISTS', key('retry_after'), tbl) == 1 then
+            put_back(tbl, now_us())
+        end
     end
 end
 
@@ -227,6 +262,9 @@ local function claim(job_id, tbl, now, lease_us)
     redis.call('HSET', job_key(job_id), 'epoch', epoch, 'started_at', whole(now), 'progress', '')
     redis.call('HINCRBY', job_key(job_id), 'attempts', 1)
     put_state(job_id, 'planning', '', now, 0)
+    if redis.call('SISMEMBER', key('tried'), tbl) == 1 then
+        wait_for_try(tbl, now)
+    end
     dequeue(job_id, now)
     return { 'ok', job_id, tbl, epoch, expires_at }
 end

@@ -1,9 +1,14 @@
--- arguments: table, reason
+-- arguments: table, reason, after how many microseconds one job is tried or nothing
 return framed(function()
-    local now = now_us()
-    local since = redis.call('HGET', key('set_aside'), arg(1)) or whole(now)
-    redis.call('HSET', key('set_aside'), arg(1), since)
-    redis.call('HSET', key('set_aside_reasons'), arg(1), arg(2))
-    show_table(arg(1), now)
+    local now, tbl = now_us(), arg(1)
+    local since = redis.call('HGET', key('set_aside'), tbl) or whole(now)
+    redis.call('HSET', key('set_aside'), tbl, since)
+    redis.call('HSET', key('set_aside_reasons'), tbl, arg(2))
+    forget_tries(tbl)
+    if arg(3) ~= '' then
+        redis.call('HSET', key('retry_after'), tbl, arg(3))
+        wait_for_try(tbl, now)
+    end
+    show_table(tbl, now)
     return { 'ok' }
 end)

@@ -46,6 +46,11 @@ def test_a_compaction_is_queued_and_shown(client, store):
     assert job.created_at == queued.created_at == store.job(queued.job_id).created_at
 
 
+def test_what_is_verified_can_be_said(client, store):
+    job = store.job(client.compact(TABLE, verify="off").job_id)
+    assert job.arguments["overrides"] == {"rewrite_data_files.verify": "off"}
+
+
 def test_the_default_catalog_need_not_be_named(client, store):
     assert str(store.job(client.compact("analytics.events").job_id).table) == TABLE
 

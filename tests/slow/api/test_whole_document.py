@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.unit.api.conftest import served
 
 from neve.api.app import create_app
+from neve.model.workers import AnnouncedWorker, EngineReport, EngineState
 
 pytestmark = pytest.mark.promise(46)
 
@@ -33,6 +34,9 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def live(shared_neve):
+    # Without a worker, the server is not ready, and says so with a status of its own.
+    ready = AnnouncedWorker("w", "here", 1, EngineReport("spark", EngineState.READY))
+    shared_neve._services.store.workers.announce(ready, 3600)
     with served(shared_neve) as url:
         yield url
 
@@ -55,7 +59,8 @@ def changes(neve):
     store = neve._services.store
     jobs = [(job.job_id, job.state, job.cancel_requested) for job in store.jobs(limit=10_000)]
     plans = [(plan.plan_id, plan.approved_at) for plan in store.plans.newest(1000)]
-    return jobs, plans, store.set_aside_tables(), store.schedule_states()
+    others = store.set_aside_tables(), store.schedule_states(), store.policies.all()
+    return jobs, plans, others
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 import uvicorn
@@ -130,14 +132,92 @@ def test_maintain_at_a_server_reports_each_operation(url, elsewhere, run_json):
 REFUSED = [
     (("job", "x"), "no job x"),
     (("compact", "lake.db.nothing"), "nothing"),
-    (("compact", "lake.db.events", "--engine", "spark"), "chooses the engine"),
     (("compact", "lake.db.events", "--where", "nonsense ="), "filter"),
     (("compact", "lake.db.events", "--sort-by", "id"), "sort"),
-    (("compact", "lake.db.events", "--dry-run"), "--dry-run plans by the configuration"),
-    (("maintain", "--due"), "--due is not for a server"),
-    (("maintain", "--now"), "--now is not for a server"),
+    (("maintain", "--verify", "off"), "--verify is not for a server"),
+    (("compact", "lake.db.events", "--dry-run", "--where", "nonsense ="), "filter"),
+    (("compact", "lake.db.nothing", "--dry-run"), "nothing"),
     (("maintain", "nothing.*"), "no such table"),
 ]
+
+
+def test_a_dry_run_at_a_server_shows_its_plan(url, server, elsewhere, run, run_json):
+    document, code = run_json("compact", "lake.db.events", "--server", url, "--dry-run")
+    assert code == 0
+    assert document == server.plan_document(
+        [replace(server.plan_compaction("lake.db.events"), **same(document["plans"][0]))]
+    )
+    shown = run("compact", "lake.db.events", "--server", url, "--dry-run", "--engine", "spark")
+    assert (shown.exit_code, server.history()) == (0, [])
+    assert "lake.db.events" in shown.stdout
+
+
+def same(plan):
+    """What every plan has of its own."""
+    return {"plan_id": plan["plan_id"], "created_at": datetime.fromisoformat(plan["created_at"])}
+
+
+def test_a_server_keeps_to_windows_and_schedules_unless_it_is_told(url, server, run_json):
+    store = server._services.store
+    shut = {"match": {"tables": ["*"]}, "window": {"start": "00:00", "end": "00:01"}}
+    now = server.now()
+    if now.hour == 0 and now.minute < 2:
+        shut["window"] = {"start": "12:00", "end": "12:01"}
+    server.set_policy("shut", shut, expected=None)
+
+    closed, code = run_json("maintain", "--server", url)
+    assert code == 0
+    assert "window is closed" in closed["tables"][0]["skipped"]
+    undue, _ = run_json("maintain", "--due", "--now", "--server", url)
+    assert undue["tables"][0]["skipped"] == "It has no schedule."
+    assert (store.jobs(), store.schedule_states()) == ([], [])
+
+    done, code = run_json("maintain", "--now", "--server", url)
+    assert (code, done["tables"][0]["operations"][0]["status"]) == (0, "succeeded")
+    assert [state.table.name for state in store.schedule_states()] == ["events"]
+
+
+def test_apply_at_a_server_expires_where_no_policy_speaks(url, server, run_json):
+    done, code = run_json("maintain", "--apply", "--now", "--dry-run", "--server", url)
+    asked = [report["operation"] for report in done["tables"][0]["operations"]]
+    assert code == 0
+    assert {"expire_snapshots", "remove_orphan_files"} <= set(asked)
+
+
+def test_maintain_is_handed_to_the_server_of_the_same_configuration(server, run, run_json):
+    with server.announce("127.0.0.1", server.port):
+        result = run("maintain", "db.events")
+    assert f"Jobs are handed to the server at http://127.0.0.1:{server.port}" in result.stderr
+    jobs = server.history()
+    assert {(str(job.trigger), str(job.state)) for job in jobs} == {("maintain", "succeeded")}
+    assert "rewrite_data_files" in {job.operation for job in jobs}
+    with server.announce("127.0.0.1", server.port):
+        again, code = run_json("maintain", "db.events")
+    statuses = {r["status"] for r in again["tables"][0]["operations"]}
+    assert (code, statuses <= {"nothing_to_do", "skipped"}) == (0, True)
+    # Work that is not there becomes no job.
+    assert len(server.history()) == len(jobs)
+
+
+def test_maintain_runs_here_where_it_is_told_to(server, run):
+    with server.announce("127.0.0.1", server.port):
+        result = run("maintain", "db.events", "--local")
+        looked = run("maintain", "db.events", "--dry-run")
+    assert (result.exit_code, looked.exit_code) == (0, 0)
+    assert "handed" not in result.stderr + looked.stderr
+
+
+def test_a_failure_of_a_handed_job_is_that_operations_own(server, run_json, engine, monkeypatch):
+    monkeypatch.setattr(engine, "warm_up", failing)
+    with server.announce("127.0.0.1", server.port):
+        document, code = run_json("maintain", "db.events")
+    first = document["tables"][0]["operations"][0]
+    assert (code, first["status"]) == (1, "failed")
+    assert "The disk is full." in first["reason"]
+
+
+def failing(*_, **__):
+    raise ExecutionError("The disk is full.")
 
 
 def test_what_a_server_refuses_is_an_error(url, server, elsewhere, run_json):
@@ -198,10 +278,7 @@ def test_another_configuration_runs_here(server, run, tmp_path):
 
 
 def test_a_failure_at_the_server_is_an_error_here(server, run_json, engine, monkeypatch):
-    def broken(*_, **__):
-        raise ExecutionError("The disk is full.")
-
-    monkeypatch.setattr(engine, "warm_up", broken)
+    monkeypatch.setattr(engine, "warm_up", failing)
     with server.announce("127.0.0.1", server.port):
         document, code = run_json("compact", "db.events")
 

@@ -1,0 +1,172 @@
+"""Tables that are made, written and read through the database operations."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyiceberg import exceptions as iceberg
+from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import NestedField, UUIDType
+
+from neve.catalog.appending import PyicebergTable, open_table
+from neve.catalog.connect import Catalogs
+from neve.catalog.embedded import is_embedded
+from neve.catalog.errors import failures, first_line, table_errors
+from neve.model.database import NewTable, QueryLimits
+from neve.model.errors import CatalogError, InputError, NeveError, QueryLimit, TableExists
+from neve.model.sizes import format_size
+from neve.model.table import TableRef
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Not with the prefix of Neve, since that is for policies.
+CREATION_ID = "creation-request-id"
+
+
+class CatalogTables:
+    """The tables of the configured catalogs, without an engine."""
+
+    def __init__(self, catalogs: Catalogs) -> None:
+        self._catalogs = catalogs
+
+    def open(self, table: TableRef) -> PyicebergTable:
+        return open_table(table, self._catalogs.writable(table.catalog))
+
+    def create(self, table: TableRef, new: NewTable) -> None:
+        """Make the table, and its namespace where that is missing."""
+        schema = iceberg_schema(new)
+        spec = iceberg_spec(new, schema)
+        self._make_folder(table.catalog)
+        catalog = self._catalogs.writable(table.catalog)
+        creation_id = uuid.uuid4().hex
+        try:
+            _make_namespace(catalog, table.namespace)
+            catalog.create_table(
+                (*table.namespace, table.name),
+                schema,
+                partition_spec=spec,
+                properties={**new.properties, CREATION_ID: creation_id},
+            )
+        except iceberg.TableAlreadyExistsError as error:
+            if not self._was_made(table, creation_id):
+                raise TableExists(
+                    f"Table {table.name} exists already.",
+                    next_step='Say "if_not_exists": true, or take another name.',
+                ) from error
+        except failures() as error:
+            if not self._was_made(table, creation_id):
+                raise CatalogError(
+                    f"Table {table} could not be made: {first_line(error)}"
+                ) from error
+
+    def _was_made(self, table: TableRef, creation_id: str) -> bool:
+        """An error tells little: whether the table is ours is written in it."""
+        catalog = self._catalogs.writable(table.catalog)
+        try:
+            with table_errors(table):
+                found = catalog.load_table((*table.namespace, table.name))
+        except NeveError:
+            return False
+        return found.properties.get(CREATION_ID) == creation_id
+
+    def _make_folder(self, catalog: str) -> None:
+        """A catalog in a file of this machine begins with its first table."""
+        properties = self._catalogs.properties(catalog)
+        if is_embedded(properties):
+            named = properties["uri"].removeprefix("sqlite:///").partition("?")[0]
+            Path(named).parent.mkdir(parents=True, exist_ok=True)
+
+    def scan(
+        self,
+        table: TableRef,
+        columns: Sequence[str] | None,
+        limits: QueryLimits,
+        deadline: Callable[[], None],
+    ) -> pa.Table:
+        """Rows as they are now, deletes applied, batch by batch until there are too many."""
+        import pyarrow as pa
+
+        loaded = self._catalogs.load(table)
+        selected = _selected(loaded.schema(), columns)
+        deadline()
+        read_bytes, batches = 0, []
+        try:
+            reader = loaded.scan(selected_fields=selected).to_arrow_batch_reader()
+            for batch in reader:
+                deadline()
+                read_bytes += batch.nbytes
+                if read_bytes > limits.max_scan_bytes:
+                    raise QueryLimit(
+                        f"The rows of {table.name} take more than "
+                        f"{format_size(limits.max_scan_bytes)}, which is more than QUERY reads.",
+                        next_step="Name fewer columns, or ask another engine.",
+                    )
+                batches.append(batch)
+        except failures() as error:
+            raise CatalogError(
+                f"The rows of {table.name} could not be read: {first_line(error)}"
+            ) from error
+        return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _selected(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Columns as the schema writes them; one where none is needed, for the count of its rows."""
+    names = [field.name for field in schema.fields]
+    if columns is None:
+        return tuple(names)
+    wanted = {column.lower() for column in columns}
+    return tuple(name for name in names if name.lower() in wanted) or tuple(names[:1])
+
+
+def _make_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+    with suppress(iceberg.NamespaceAlreadyExistsError):
+        catalog.create_namespace(namespace)
+
+
+def iceberg_schema(new: NewTable) -> Schema:
+    fields = [
+        {"id": number, "name": column.name, "type": column.type, "required": column.required}
+        for number, column in enumerate(new.columns, 1)
+    ]
+    return Schema(*(NestedField.model_validate(field) for field in fields))
+
+
+def iceberg_spec(new: NewTable, schema: Schema) -> PartitionSpec:
+    fields = []
+    for number, part in enumerate(new.partitions):
+        transform = parse_transform(part.transform)
+        source = schema.find_field(part.column)
+        # pyiceberg cannot group rows by UUIDs.
+        is_uuid = isinstance(source.field_type, UUIDType) and part.transform == "identity"
+        if is_uuid or not transform.can_transform(source.field_type):
+            raise InputError(
+                f"Column {part.column} of type {source.field_type} cannot be partitioned by "
+                f"{part.transform}."
+            )
+        fields.append(
+            PartitionField(
+                source.field_id,
+                PARTITION_FIELD_ID_START + number,
+                transform,
+                _partition_name(part.column, part.transform, number, schema),
+            )
+        )
+    return PartitionSpec(*fields)
+
+
+def _partition_name(column: str, transform: str, number: int, schema: Schema) -> str:
+    """Of an identity the column's own name, as every engine expects it."""
+    if transform == "identity":
+        return column
+    kind = transform.partition("[")[0]
+    name = f"{column}_{kind}"
+    taken = {field.name for field in schema.fields}
+    return f"{name}_{number}" if name in taken else name

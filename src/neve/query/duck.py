@@ -1,0 +1,128 @@
+"""Statements on Arrow tables, by a DuckDB that reaches nothing else.
+
+It lives in memory, for one statement: no file, no network, no extension, no setting that could be
+changed, and no variable of this process. What it is given was checked before; this is the second
+lock on the same door.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import duckdb
+
+from neve.model.database import Column, QueryLimits, QueryResult
+from neve.model.errors import QueryLimit, QueryRefused
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MB = 1024 * 1024
+INTERRUPT_SECONDS = 0.02
+SETTINGS: dict[str, str | int | float | list[str]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_unsigned_extensions": False,
+    "python_enable_replacements": False,
+    "max_temp_directory_size": "0KB",
+    "temp_directory": "",
+}
+
+
+class DuckQueries:
+    """One closed-off database for each statement."""
+
+    def run(
+        self, statement: str, relations: Mapping[str, object], limits: QueryLimits, seconds: float
+    ) -> QueryResult:
+        """The rows of the statement, or QueryLimit where it takes too long or too much."""
+        with _opened(limits) as connection:
+            for name, rows in relations.items():
+                connection.register(name, rows)
+            connection.execute("SET lock_configuration = true")
+            table = _run(connection, statement, limits, seconds)
+        return _result(table, limits)
+
+
+def _opened(limits: QueryLimits) -> duckdb.DuckDBPyConnection:
+    own: dict[str, str | int | float | list[str]] = {
+        "memory_limit": f"{limits.memory_bytes // MB}MB",
+        "threads": limits.threads,
+    }
+    return duckdb.connect(":memory:", config={**SETTINGS, **own})
+
+
+def _run(
+    connection: duckdb.DuckDBPyConnection, statement: str, limits: QueryLimits, seconds: float
+) -> pa.Table:
+    done = threading.Event()
+    watch = threading.Thread(target=_interrupt, args=(connection, seconds, done), daemon=True)
+    watch.start()
+    try:
+        answer = connection.sql(statement)
+        # One row more than is told, to know whether there are more.
+        return answer.limit(limits.max_rows + 1).to_arrow_table()
+    except duckdb.InterruptException:
+        raise QueryLimit(
+            f"The query took longer than {limits.max_seconds:g} seconds.",
+            next_step="Ask for less, or ask another engine.",
+        ) from None
+    except duckdb.OutOfMemoryException:
+        raise QueryLimit(
+            f"The query needs more than {limits.memory_bytes // MB} MB of memory.",
+            next_step="Ask for less, or ask another engine.",
+        ) from None
+    except duckdb.Error as error:
+        line = str(error).splitlines()[0]
+        raise QueryRefused(f"The statement cannot be run: {line[:300]}") from None
+    finally:
+        done.set()
+        watch.join()
+
+
+def _interrupt(
+    connection: duckdb.DuckDBPyConnection, seconds: float, done: threading.Event
+) -> None:
+    """Again and again, since a statement that has not begun does not hear it."""
+    if not done.wait(max(seconds, 0.0)):
+        while not done.wait(INTERRUPT_SECONDS):
+            connection.interrupt()
+
+
+def _result(table: pa.Table, limits: QueryLimits) -> QueryResult:
+    is_truncated = table.num_rows > limits.max_rows
+    table = table.slice(0, limits.max_rows)
+    if table.nbytes > limits.max_result_bytes:
+        raise QueryLimit(
+            f"The answer takes more than {limits.max_result_bytes // MB} MB.",
+            next_step="Ask for fewer rows or columns.",
+        )
+    columns = tuple(Column(field.name, str(field.type), False) for field in table.schema)
+    rows = [{name: to_json(value) for name, value in row.items()} for row in table.to_pylist()]
+    return QueryResult(columns, rows, is_truncated)
+
+
+def to_json(value: Any) -> object:
+    """A value as JSON holds it exactly: fractions and moments as texts, bytes in hexadecimal."""
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal) and value.as_tuple().exponent == 0:
+        return int(value)
+    if isinstance(value, Decimal | UUID | timedelta):
+        return str(value)
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return str(value)
+    return value

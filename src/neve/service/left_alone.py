@@ -1,0 +1,75 @@
+"""The end of the ladder: files that nobody rewrites rightly stay as they are, and it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from neve.model.facts import TableFacts
+from neve.model.groups import FileGroup, PlannedFile
+from neve.model.outcome import LeftAlone
+from neve.model.steps import RewriteDataFiles
+from neve.planning.planner import step_for_spark
+from neve.service.services import Services
+
+#: Files that an outcome names; of more, the next run finds the rest.
+MAX_NAMED = 1000
+
+
+def without_misread(
+    services: Services, base: TableFacts, part: RewriteDataFiles, refused: Collection[str]
+) -> tuple[RewriteDataFiles | None, tuple[LeftAlone, ...]]:
+    """The part without files that Iceberg's reader would misread, and those files.
+
+    `refused` are files that engines of our own have refused before.
+    """
+    known = {file.path: file for file in base.data_files}
+    paths = [file.path for group in part.groups for file in group.files]
+    parquet = [path for path in paths if path in known and known[path].format == "PARQUET"]
+    found = services.engine.misread(base.table, parquet)
+    if not found:
+        return part, ()
+    groups = _kept(part, found)
+    left = tuple(
+        LeftAlone(path, why, base.schema_id, refused_by_all=path in refused)
+        for path, why in sorted(found.items())
+    )
+    return step_for_spark(base, part, tuple(groups)) if groups else None, left
+
+
+def _kept(part: RewriteDataFiles, found: Mapping[str, str]) -> list[FileGroup]:
+    if part.strategy.orders_rows:
+        # Iceberg's action takes partitions as a whole.
+        spoiled = {
+            (group.spec_id, group.partition_values)
+            for group in part.groups
+            if any(file.path in found for file in group.files)
+        }
+        return [g for g in part.groups if (g.spec_id, g.partition_values) not in spoiled]
+    rests = [(group, [f for f in group.files if f.path not in found]) for group in part.groups]
+    return [_rest(group, rest) for group, rest in rests if _is_work(group, rest)]
+
+
+def _is_work(group: FileGroup, rest: Sequence[PlannedFile]) -> bool:
+    return len(rest) == len(group.files) or len(rest) > 1 or bool(rest and group.delete_files)
+
+
+def _rest(group: FileGroup, files: Sequence[PlannedFile]) -> FileGroup:
+    if len(files) == len(group.files):
+        return group
+    return replace(
+        group,
+        files=tuple(files),
+        input_bytes=sum(file.size_bytes for file in files),
+        records=sum(file.record_count for file in files),
+        expected_output_files=min(group.expected_output_files, len(files)),
+    )
+
+
+def told(left: Sequence[LeftAlone]) -> str:
+    """One sentence about files that stay as they are."""
+    files = "1 file was" if len(left) == 1 else f"{len(left)} files were"
+    return (
+        f"{files} left alone, because nobody would rewrite them rightly: of {left[0].path} "
+        f"{left[0].reason}."
+    )

@@ -1,0 +1,84 @@
+"""What became of the files that a rewrite removes, since they were read.
+
+Iceberg validates deletes, but finds the files that go by their paths alone: one that was taken out
+and added again meanwhile, or a second time, would go with rows that nobody rewrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from neve.model.errors import CommitConflict
+from neve.spark.functions import location_of_file
+from neve.spark.rewrite.publish import HeadMoved
+from neve.spark.tables import iceberg
+
+#: What one snapshot may have added and removed to be read into the JVM's memory.
+MAX_FILES = 50_000
+
+
+@dataclass(slots=True)
+class RemovedFiles:
+    """Files that a rewrite removes: a Java set, read at the snapshot `since_id`."""
+
+    session: SparkSession
+    loaded: Any
+    what: str
+    since_id: int
+    files: Any
+    #: Snapshots that did nothing to them; a second try need not read them again.
+    harmless: set[int] = field(default_factory=set)
+
+    def refuse_if_listed_anew(self, base: Any, snapshot: Any) -> None:
+        head = base.currentSnapshot()
+        if head is None or snapshot.parentId() != head.snapshotId():
+            raise HeadMoved(f"{self.what} failed: the head of the table has moved.")
+        current = head.snapshotId()
+        while current != self.since_id:
+            found = base.snapshot(current) if current is not None else None
+            if found is None:
+                raise self._conflict(f"its history since snapshot {self.since_id} is not known")
+            if current not in self.harmless:
+                self._look_at(found)
+                self.harmless.add(current)
+            current = found.parentId()
+        self._refuse_if_listed_twice(snapshot.summary())
+
+    def _look_at(self, snapshot: Any) -> None:
+        if snapshot.firstRowId() == 0:
+            # The first commit of format 3 gives ids to all rows that are there.
+            raise self._conflict("rows were given ids that the new files do not have")
+        if snapshot.operation() == "append":
+            # It removes nothing, and what it adds a second time shows in our own summary.
+            return
+        told = snapshot.summary()
+        counts = [int(told.get(f"{key}-data-files") or 0) for key in ("added", "deleted")]
+        if sum(counts) > MAX_FILES:
+            raise self._conflict(f"snapshot {snapshot.snapshotId()} changed {sum(counts)} files")
+        gone = self._paths(snapshot.removedDataFiles(self.loaded.io()))
+        gone.retainAll(self._paths(self.files))
+        if not gone.isEmpty():
+            path = gone.iterator().next()
+            raise self._conflict(
+                f"{path} was removed by snapshot {snapshot.snapshotId()}, and added again"
+            )
+
+    def _paths(self, files: Any) -> Any:
+        """A Java set that the caller may change."""
+        collect = iceberg(self.session).relocated.com.google.common.collect
+        located = collect.Iterables.transform(files, location_of_file(self.session))
+        return collect.Sets.newHashSet(located)
+
+    def _refuse_if_listed_twice(self, summary: Any) -> None:
+        removed = int(summary.get("deleted-data-files") or 0)
+        twice = int(summary.get("deleted-duplicate-files") or 0)
+        if removed != self.files.size() or twice:
+            raise self._conflict("a file that it replaces is listed twice")
+
+    def _conflict(self, why: str) -> CommitConflict:
+        return CommitConflict(
+            f"{self.what} failed: {why}.", next_step="Run the command again: it plans again."
+        )

@@ -1,0 +1,165 @@
+"""Files whose values Iceberg's reader in Spark would take for others, found by their footers.
+
+Iceberg's specification says what a column's values look like in Parquet. Files that were written
+by others and imported may hold something else under the same field id: nanoseconds where the
+table has microseconds, another scale, numbers without a sign. The reader does not always refuse
+those, and what it rewrites then is wrong for good. So only what is known to be read rightly goes
+through it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from neve.model.errors import ParquetError, RowsError
+from neve.model.table import TableRef
+from neve.parquet.footer import read_footer
+from neve.parquet.kinds import LeafKind, leaf_kinds
+from neve.rows.names import NameMapping, parse_name_mapping
+from neve.rows.schema import Type, parse_type
+from neve.spark.errors import engine_errors
+from neve.spark.footers import stage_width
+from neve.spark.opened_file import Unopened, opened
+from neve.spark.tables import iceberg, load_table
+from neve.storage.access import Storage
+
+NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
+_DECIMAL: Final = re.compile(r"decimal\((\d+), (\d+)\)")
+_SMALL_INTS: Final = frozenset({"int8", "int16", "int32", "uint8", "uint16"})
+_MOMENTS: Final = frozenset({"timestamp[us]", "int96"})
+_READ: Final[dict[str, frozenset[str]]] = {
+    "boolean": frozenset({"boolean"}),
+    "int": _SMALL_INTS,
+    "long": _SMALL_INTS | {"int64"},
+    "float": frozenset({"float"}),
+    "double": frozenset({"float", "double"}),
+    "date": frozenset({"date", "int32"}),
+    "time": frozenset({"time[us]"}),
+    "timestamp": _MOMENTS,
+    "timestamptz": _MOMENTS,
+    "timestamp_ns": frozenset({"timestamp[ns]"}),
+    "timestamptz_ns": frozenset({"timestamp[ns]"}),
+    "string": frozenset({"string", "binary"}),
+    "binary": frozenset({"string", "binary"}),
+    "uuid": frozenset({"uuid", "fixed[16]"}),
+}
+#: What Iceberg would hardly read as anything that it is.
+_NEVER: Final = frozenset({"timestamp[ms]", "timestamp[ns]", "time[ms]", "time[ns]"}) | {
+    *("uint32", "uint64", "interval", "float16"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the table says of its columns, in a form that travels to tasks."""
+
+    #: Of columns that hold values, by field id.
+    types: Mapping[int, Type]
+    mapping: NameMapping | None = None
+
+
+def columns_of(schema: str, name_mapping: str | None) -> Columns:
+    """The table's columns, of the JSON of its schema and of its name mapping, if it has one.
+
+    A mapping that cannot be understood maps nothing.
+    """
+    types = dict(_types(json.loads(schema)))
+    try:
+        return Columns(types, parse_name_mapping(name_mapping) if name_mapping else None)
+    except RowsError:
+        return Columns(types)
+
+
+def _types(document: Mapping[str, Any]) -> Iterator[tuple[int, Type]]:
+    """Types that are not known here are passed over: they do not hide their neighbours."""
+    inside = [(each["id"], each["type"]) for each in document.get("fields", ())]
+    parts = ("element", "key", "value")
+    inside += [(document[f"{part}-id"], document[part]) for part in parts if part in document]
+    for id_, kind in inside:
+        if isinstance(kind, dict):
+            yield from _types(kind)
+            continue
+        with suppress(RowsError):
+            yield int(id_), parse_type(kind)
+
+
+def why_misread(leaves: Iterable[LeafKind], columns: Columns) -> str | None:
+    """Why a file of these columns is not read rightly, or None."""
+    for leaf in leaves:
+        id_ = leaf.field_id if leaf.field_id is not None else _mapped(leaf.path, columns.mapping)
+        wanted = columns.types.get(id_) if id_ is not None else None
+        name = ".".join(leaf.path)
+        if wanted is None:
+            # A column that is gone, or that nobody can tell: then only what is never read rightly.
+            if id_ is None and leaf.kind in _NEVER:
+                return f"its column {name} holds {leaf.kind}, which Iceberg does not read as such"
+        elif not is_read(wanted, leaf.kind):
+            return f"its column {name} holds {leaf.kind}, and the table has {wanted}"
+    return None
+
+
+def is_read(wanted: Type, kind: str) -> bool:
+    """Whether Iceberg's reader is known to read such values as what they are."""
+    if wanted.name == "binary" and kind.startswith("fixed["):
+        return True
+    if wanted.name == "fixed":
+        return kind == f"fixed[{wanted.length}]"
+    if wanted.name == "decimal":
+        found = _DECIMAL.fullmatch(kind)
+        return bool(found and int(found[1]) <= wanted.precision and int(found[2]) == wanted.scale)
+    # Of types that are not here, such as variant, only Iceberg knows what they look like.
+    return kind in _READ.get(wanted.name, {kind})
+
+
+def _mapped(path: Sequence[str], mapping: NameMapping | None) -> int | None:
+    """The id by name; what Parquet puts between a list and its elements has none."""
+    found, inside = None, mapping or {}
+    for name in path:
+        if name in inside:
+            found = inside[name].id
+            inside = inside[name].children
+    return found
+
+
+def find_misread(
+    session: SparkSession, table: TableRef, paths: Sequence[str], storage: Storage
+) -> dict[str, str]:
+    """Of the files, those that are not read rightly, each with the reason: one Spark stage."""
+    if not paths:
+        return {}
+    loaded, context = load_table(session, table), session.sparkContext
+    with engine_errors(f"Opening files of table {table}"):
+        schema = str(iceberg(session).SchemaParser.toJson(loaded.schema()))
+        columns = columns_of(schema, loaded.properties().get(NAME_MAPPING_PROPERTY))
+        tasks = stage_width(len(paths), context.defaultParallelism)
+        work = partial(_look, columns=columns, storage=storage)
+        return dict(context.parallelize(paths, tasks).mapPartitions(work).collect())
+
+
+def _look(paths: Iterable[str], columns: Columns, storage: Storage) -> Iterator[tuple[str, str]]:
+    known: dict[bytes, str | None] = {}
+    for path in paths:
+        schema = _schema(path, storage)
+        if schema is None:
+            continue
+        if schema.raw not in known:
+            known[schema.raw] = why_misread(leaf_kinds(schema), columns)
+        if (why := known[schema.raw]) is not None:
+            yield path, why
+
+
+def _schema(path: str, storage: Storage) -> Any:
+    """What its footer says; None where only Iceberg itself reaches the file, or reads it."""
+    try:
+        with opened(path, storage) as reader:
+            return read_footer(reader).schema
+    except (Unopened, ParquetError):
+        return None

@@ -1,0 +1,61 @@
+"""Files by the schema that they have: thousands of them share a few, which are understood once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from neve.model.errors import RowsCorrupt
+from neve.rows.arrow import arrow_field, field_id
+from neve.rows.names import NameMapping, with_ids
+from neve.rows.schema import Field
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What files of one schema hold."""
+
+    #: Names of their top-level columns by field id.
+    names: Mapping[int, str]
+    #: Columns whose values are in the current type as they are read.
+    unchanged: frozenset[int]
+
+
+class FileKinds:
+    """The schemas that were met, as the table's columns have them."""
+
+    def __init__(self, fields: Mapping[int, Field], mapping: NameMapping | None) -> None:
+        self._fields, self._mapping = fields, mapping
+        self._known: dict[bytes, FileKind] = {}
+
+    def of(self, schema: Any) -> FileKind:
+        """The kind of a file with this Arrow schema."""
+        # Schemas that differ in nothing but their field ids are equal to Arrow.
+        key = schema.remove_metadata().serialize().to_pybytes()
+        if key not in self._known:
+            self._known[key] = self._understood(with_ids(schema, self._mapping))
+        return self._known[key]
+
+    def _understood(self, schema: Any) -> FileKind:
+        names: dict[int, str] = {}
+        unchanged = set()
+        for field in schema:
+            id_ = field_id(field)
+            if id_ is None:
+                continue
+            if names.setdefault(id_, field.name) != field.name:
+                raise RowsCorrupt(f"The file has two columns of field id {id_}.")
+            if id_ in self._fields and _is_as_wanted(field, self._fields[id_]):
+                unchanged.add(id_)
+        return FileKind(names, frozenset(unchanged))
+
+
+def _is_as_wanted(found: Any, field: Field) -> bool:
+    """Whether types are the same, field ids and nullability inside too."""
+    wanted = arrow_field(field)
+    if found.nullable and not wanted.nullable:
+        return False
+    return bool(pa.field("", found.type).equals(pa.field("", wanted.type), check_metadata=True))

@@ -1,0 +1,114 @@
+"""Files whose values Iceberg's reader takes for others: nobody rewrites them, and it is told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from neve.model.outcome import Status
+from neve.model.plan import NothingToDo
+from neve.model.policy import RewriteMode, Strategy
+from neve.spark.tables import iceberg
+
+pytestmark = pytest.mark.promise(1, 7)
+
+AT = dt.datetime(2020, 1, 2, 3, 4, 5, 678000)
+#: The table's type, and what files hold that Iceberg's reader shows as something else.
+MISREAD = {
+    "nanoseconds": ("TIMESTAMP_NTZ", pa.timestamp("ns"), AT),
+    "milliseconds": ("TIMESTAMP", pa.timestamp("ms", tz="UTC"), AT),
+    "another scale": ("DECIMAL(9,2)", pa.decimal128(9, 3), Decimal("1.234")),
+    "a moment for a number": ("BIGINT", pa.timestamp("us"), AT),
+}
+
+
+def add(lake, table, path, kind, value, rows=10, **options):
+    """Commit a file that somebody else wrote, under the table's field ids."""
+    fields = [
+        pa.field(name, of, metadata={"PARQUET:field_id": str(id_)})
+        for id_, name, of in ((1, "id", pa.int64()), (2, "v", kind))
+    ]
+    data = [pa.array(range(rows)), pa.array([value] * rows, kind)]
+    pq.write_table(pa.table(data, schema=pa.schema(fields)), path, **options)
+    loaded = lake.java(table)
+    builder = iceberg(lake.session).DataFiles.builder(loaded.spec()).withFormat("PARQUET")
+    builder = builder.withPath(path.as_uri()).withFileSizeInBytes(path.stat().st_size)
+    loaded.newAppend().appendFile(builder.withRecordCount(rows).build()).commit()
+
+
+@pytest.mark.parametrize("what", MISREAD)
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT])
+def test_what_would_be_misread_is_left_alone_and_the_rest_is_rewritten(
+    lake, tmp_path, what, strategy
+):
+    of, kind, value = MISREAD[what]
+    lake = replace(lake, engine=RewriteMode.SPARK)
+    by = ("id",) if strategy is Strategy.SORT else ()
+    table = lake.create(f"id BIGINT, v {of}")
+    lake.fill(table, "id", f"cast(null AS {of}) v", files=3)
+    good = lake.paths(table)
+    for number in range(2):
+        add(lake, table, tmp_path / f"{number}.parquet", kind, value)
+    odd = lake.paths(table) - good
+
+    outcome = lake.compact(table, strategy, by=by)
+
+    assert "2 files were left alone" in outcome.reason
+    assert {left.path for left in outcome.left_alone} == odd <= lake.paths(table)
+    # Iceberg sorts a partition as a whole, or leaves it.
+    assert (good <= lake.paths(table)) == (strategy is Strategy.SORT)
+    again = lake.plan(table, strategy, by=by)
+    assert NothingToDo.LEFT_ALONE in {reason.code for reason in again.reasons}
+    assert not odd & {file.path for group in again.groups for file in group.files}
+    if strategy is Strategy.AUTO:
+        assert outcome.status is Status.SUCCEEDED
+        assert again.is_empty
+
+
+def test_what_no_engine_takes_does_not_fall_down_to_spark(lake, tmp_path):
+    table = lake.create("id BIGINT, v TIMESTAMP_NTZ")
+    for number in range(3):
+        add(lake, table, tmp_path / f"{number}.parquet", pa.timestamp("ns"), AT)
+    before = lake.paths(table)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.NOTHING_TO_DO
+    assert "its column v holds timestamp[ns], and the table has timestamp" in outcome.reason
+    assert lake.paths(table) == before
+    assert lake.plan(table).is_empty
+    assert "3 files would be rewritten wrongly" in lake.plan(table).reason
+    # With another schema the files may be read rightly.
+    lake.sql(f"ALTER TABLE {table} DROP COLUMN v")
+    assert not lake.plan(table).is_empty
+    assert lake.compact(table).status is Status.SUCCEEDED
+
+
+def test_what_an_engine_of_ours_reads_rightly_is_rewritten(lake, tmp_path):
+    table = lake.create("id BIGINT, v TIMESTAMP_NTZ")
+    for number in range(3):
+        add(lake, table, tmp_path / f"{number}.parquet", pa.timestamp("ms"), AT)
+
+    outcome = lake.compact(table)
+
+    assert (outcome.status, outcome.reason) == (Status.SUCCEEDED, "3 files became 1.")
+    assert lake.sql(f"SELECT DISTINCT v FROM {table}").collect()[0].v == AT
+
+
+def test_files_that_spark_itself_wrote_with_old_moments_are_rewritten(lake, tmp_path):
+    """INT96, as imported tables have it, is read rightly."""
+    lake = replace(lake, engine=RewriteMode.SPARK)
+    table = lake.create("id BIGINT, v TIMESTAMP_NTZ")
+    old = {"use_deprecated_int96_timestamps": True}
+    for number in range(2):
+        add(lake, table, tmp_path / f"{number}.parquet", pa.timestamp("ns"), AT, **old)
+
+    outcome = lake.compact(table)
+
+    assert (outcome.status, outcome.reason) == (Status.SUCCEEDED, "2 files became 1.")
+    assert lake.sql(f"SELECT DISTINCT v FROM {table}").collect()[0].v == AT

@@ -1,0 +1,186 @@
+"""Which files Iceberg's reader is known to read rightly, by what their footers say."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from neve.parquet.footer import read_footer
+from neve.parquet.kinds import leaf_kinds
+from neve.spark.rewrite.misread import _look, columns_of, why_misread
+from neve.storage.access import Storage
+from neve.storage.readers import LocalReader
+
+
+def schema_of(*fields):
+    document = [{"id": id_, "name": name, "type": of} for id_, name, of in fields]
+    return json.dumps({"type": "struct", "fields": document})
+
+
+def written(path, kind, ids=True, **options):
+    field = pa.field("v", kind, metadata={"PARQUET:field_id": "1"} if ids else None)
+    pq.write_table(pa.table([pa.nulls(2, kind)], schema=pa.schema([field])), path, **options)
+    return path
+
+
+def kinds(path):
+    with LocalReader(str(path)) as reader:
+        return list(leaf_kinds(read_footer(reader).schema))
+
+
+def kind_of(path, kind, **options):
+    (leaf,) = kinds(written(path / "f.parquet", kind, **options))
+    return leaf.kind
+
+
+KINDS = {
+    "boolean": pa.bool_(),
+    "int8": pa.int8(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "uint16": pa.uint16(),
+    "uint32": pa.uint32(),
+    "uint64": pa.uint64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "float16": pa.float16(),
+    "date": pa.date32(),
+    "time[ms]": pa.time32("ms"),
+    "time[us]": pa.time64("us"),
+    "timestamp[ms]": pa.timestamp("ms"),
+    "timestamp[us]": pa.timestamp("us", tz="UTC"),
+    "timestamp[ns]": pa.timestamp("ns"),
+    "decimal(9, 2)": pa.decimal128(9, 2),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "fixed[5]": pa.binary(5),
+    "uuid": pa.uuid(),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_value_has_a_name(tmp_path, name):
+    assert kind_of(tmp_path, KINDS[name]) == name
+
+
+def test_annotations_of_the_older_way_say_the_same(tmp_path):
+    old = {"version": "1.0"}
+    assert kind_of(tmp_path, pa.timestamp("ms"), **old) == "timestamp[ms]"
+    assert kind_of(tmp_path, pa.uint16(), **old) == "uint16"
+    int96 = {"use_deprecated_int96_timestamps": True}
+    assert kind_of(tmp_path, pa.timestamp("ns"), **int96) == "int96"
+
+
+READ = [
+    ("int", "int8"),
+    ("int", "uint16"),
+    ("long", "int32"),
+    ("double", "float"),
+    ("date", "int32"),
+    ("timestamp", "timestamp[us]"),
+    ("timestamptz", "timestamp[us]"),
+    ("timestamp_ns", "timestamp[ns]"),
+    ("decimal(9, 2)", "decimal(9, 2)"),
+    ("decimal(20, 2)", "decimal(9, 2)"),
+    ("string", "binary"),
+    ("binary", "fixed[5]"),
+    ("fixed[5]", "fixed[5]"),
+    ("uuid", "uuid"),
+    ("variant", "binary"),
+]
+NOT_READ = [
+    ("int", "uint32"),
+    ("int", "int64"),
+    ("long", "uint32"),
+    ("long", "uint64"),
+    ("long", "timestamp[us]"),
+    ("long", "time[us]"),
+    ("float", "double"),
+    ("double", "int32"),
+    ("date", "timestamp[us]"),
+    ("time", "time[ms]"),
+    ("timestamp", "timestamp[ms]"),
+    ("timestamp", "timestamp[ns]"),
+    ("timestamp", "int64"),
+    ("timestamp", "date"),
+    ("timestamptz", "timestamp[ms]"),
+    ("timestamp_ns", "timestamp[us]"),
+    ("decimal(9, 3)", "decimal(9, 2)"),
+    ("decimal(5, 2)", "decimal(9, 2)"),
+    ("decimal(9, 2)", "int32"),
+    ("fixed[4]", "fixed[5]"),
+    ("string", "int32"),
+    ("boolean", "int32"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "is_read"),
+    [*((*each, True) for each in READ), *((*each, False) for each in NOT_READ)],
+)
+def test_only_what_is_known_to_be_read_rightly_is_read(tmp_path, wanted, kind, is_read):
+    leaves = kinds(written(tmp_path / "f.parquet", KINDS[kind]))
+
+    why = why_misread(leaves, columns_of(schema_of((1, "v", wanted)), None))
+
+    assert (why is None) == is_read
+    if not is_read:
+        assert why == f"its column v holds {kind}, and the table has {wanted}"
+
+
+NESTED = {
+    "struct": (
+        pa.struct([pa.field("x", pa.timestamp("ns"), metadata={"PARQUET:field_id": "2"})]),
+        {"type": "struct", "fields": [{"id": 2, "name": "x", "type": "timestamp"}]},
+    ),
+    "list": (
+        pa.list_(pa.field("element", pa.timestamp("ns"), metadata={"PARQUET:field_id": "2"})),
+        {"type": "list", "element-id": 2, "element": "timestamp"},
+    ),
+    "map": (
+        pa.map_(
+            pa.field("key", pa.string(), False, metadata={"PARQUET:field_id": "2"}),
+            pa.field("value", pa.timestamp("ns"), metadata={"PARQUET:field_id": "3"}),
+        ),
+        {"type": "map", "key-id": 2, "key": "string", "value-id": 3, "value": "timestamp"},
+    ),
+}
+
+
+@pytest.mark.parametrize("of", NESTED)
+def test_values_inside_of_others_are_found(tmp_path, of):
+    kind, document = NESTED[of]
+    leaves = kinds(written(tmp_path / "f.parquet", kind))
+
+    assert "timestamp[ns]" in why_misread(leaves, columns_of(schema_of((1, "v", document)), None))
+
+
+@pytest.mark.parametrize("mapping", [None, "[]", "no json", '[{"field-id": 1, "names": ["v"]}]'])
+def test_files_without_ids_are_judged_by_name_or_by_what_is_never_read(tmp_path, mapping):
+    columns = columns_of(schema_of((1, "v", "timestamp")), mapping)
+    odd = kinds(written(tmp_path / "odd.parquet", pa.timestamp("ns"), ids=False))
+    good = kinds(written(tmp_path / "good.parquet", pa.timestamp("us"), ids=False))
+
+    assert why_misread(odd, columns) is not None
+    assert why_misread(good, columns) is None
+
+
+def test_columns_that_the_table_no_longer_has_do_not_matter(tmp_path):
+    leaves = kinds(written(tmp_path / "f.parquet", pa.timestamp("ns")))
+
+    assert why_misread(leaves, columns_of(schema_of((2, "w", "long")), None)) is None
+
+
+def test_files_are_opened_and_what_cannot_be_is_passed_over(tmp_path):
+    columns = columns_of(schema_of((1, "v", "timestamp")), None)
+    odd = written(tmp_path / "odd.parquet", pa.timestamp("ns"))
+    good = written(tmp_path / "good.parquet", pa.timestamp("us"))
+    (tmp_path / "broken.parquet").write_bytes(b"no file")
+    paths = [odd.as_uri(), good.as_uri(), f"file:{tmp_path}/broken.parquet", "hdfs://n/f"]
+
+    found = dict(_look([*paths, f"file:{tmp_path}/gone.parquet"], columns, Storage()))
+
+    assert list(found) == [odd.as_uri()]
