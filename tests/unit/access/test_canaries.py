@@ -37,7 +37,8 @@ PLAIN = {
     "orphans.older_than", "server.host", "scheduler.default_schedule", "scheduler.timezone",
     "notifications.timezone", "access.oidc.issuer", "access.oidc.audience",
     "access.oidc.jwks_url", "access.oidc.name_claim", "access.oidc.tenant_claim",
-    "database.catalog", "access.oidc.roles_claim", "access.oidc.roles", "access.quotas", "notifications.failures",
+    "database.catalog",
+    "access.oidc.roles_claim", "access.oidc.roles", "access.quotas", "notifications.failures",
     "notifications.recoveries", "notifications.digest", "access.oidc.all_tenants_roles",
 }  # fmt: skip
 #: What is searched by the names of its own keys, or as an address.
