@@ -94,6 +94,7 @@ HEADERS = {
     "PUT /api/v1/policies/{name}": {"If-None-Match": "*"},
     "DELETE /api/v1/policies/{name}": {"If-Match": "*"},
 }
+IDS = ("job_id", "plan_id", "approval_id")
 #: What answers give to later requests.
 CAPTURED = {"POST /api/v1/compact": "job_id", "POST /api/v1/plans": "plan_id"}
 #: Requests that depend on what was there before may be refused, too.
@@ -105,6 +106,9 @@ MAY_BE_REFUSED = {
     "POST /api/v1/tables/{table}/expire": [409],
     "POST /api/v1/plans/{plan_id}/apply": [409],
     "GET /api/v1/ready": [503],
+    "GET /api/v1/approvals/{approval_id}": [404],
+    "POST /api/v1/approvals/{approval_id}/approve": [404],
+    "POST /api/v1/approvals/{approval_id}/reject": [404],
 }
 ENVIRONMENTS = {
     "local": {"base_url": "http://localhost:8080", "catalog": "lake", "namespace": "demo"},
@@ -128,7 +132,9 @@ def collection(document: dict[str, Any]) -> dict[str, Any]:
     return {
         "info": {"name": document["info"]["title"], "schema": COLLECTION_SCHEMA},
         "item": [{"name": name, "item": requests} for name, requests in folders.items()],
-        "variable": [{"key": name, "value": "none"} for name in ("job_id", "plan_id")],
+        "variable": [
+            {"key": name, "value": "none"} for name in ("job_id", "plan_id", "approval_id")
+        ],
     }
 
 

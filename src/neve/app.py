@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.inspect import CatalogInspector
@@ -22,6 +22,7 @@ from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
 from neve.model.workers import EngineReport, EngineState
 from neve.notify.channels import Channels
+from neve.service.auditing import AuditTrail
 from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
@@ -159,6 +160,7 @@ def build_app(
         ),
         notifier=make_notifier(settings),
         digest_time=DigestTime(settings.notifications.digest_at, settings.notifications.timezone),
+        **_audited(settings, store),
     )
     trino = Lazy(partial(make_trino, settings.trino))
     database = Lazy(partial(make_database, settings, catalogs, maintenance))
@@ -198,6 +200,14 @@ def open_queries() -> Queries:
             next_step="pip install 'neve[server]'",
         ) from error
     return DuckQueries()
+
+
+def make_trail(settings: Settings, store: JobStore) -> AuditTrail:
+    return AuditTrail(store.audit, settings.access.audit_key or "", settings.secrets())
+
+
+def _audited(settings: Settings, store: JobStore) -> dict[str, Any]:
+    return {"auditor": make_trail(settings, store).record} if settings.access.is_audited else {}
 
 
 def make_notifier(settings: Settings) -> Channels | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from neve.accessing import Access, Accessing
 from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import FileMetrics, Story, Validation, tell_story
@@ -63,7 +64,16 @@ from neve.working import TableTurn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Check", "FileMetrics", "ImportedPolicies", "Neve", "Story", "TableTurn", "Validation"]
+__all__ = [
+    "Access",
+    "Check",
+    "FileMetrics",
+    "ImportedPolicies",
+    "Neve",
+    "Story",
+    "TableTurn",
+    "Validation",
+]
 
 #: Jobs that are looked through where a pattern selects some of them.
 MAX_JOBS = 1_000_000
@@ -79,7 +89,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Keeping, Announcing):
+class Neve(Queueing, Keeping, Announcing, Accessing):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import unquote
 
@@ -42,6 +43,23 @@ def secrets_of_addresses(addresses: Iterable[str]) -> list[str]:
         found |= {address, rest}
         found |= {part for part in ADDRESS_PARTS.split(rest) if TOKEN.fullmatch(part)}
     return sorted((f for f in found if len(f) >= MIN_SECRET_CHARACTERS), key=len, reverse=True)
+
+
+#: Secrets of every configuration that this process has, by its owner.
+_known: dict[int, tuple[str, ...]] = {}
+
+
+def remember_secrets(owner: object, secrets: Iterable[str]) -> None:
+    """Let no error tell them, for as long as their owner is there."""
+    _known[id(owner)] = tuple(secrets)
+    weakref.finalize(owner, _known.pop, id(owner), None)
+
+
+def hide_known_secrets(text: str) -> str:
+    """The text without secrets of any configuration of this process."""
+    for secrets in tuple(_known.values()):
+        text = hide_secrets(text, secrets)
+    return text
 
 
 def hide_secrets(text: str, secrets: Collection[str]) -> str:

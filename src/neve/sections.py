@@ -25,7 +25,7 @@ from neve.planning.cost import CostModel
 from neve.policy import values as read
 
 
-def _as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
+def as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
     """A value that is written as in a policy."""
 
     def check(raw: object) -> Any:
@@ -37,8 +37,8 @@ def _as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
     return PlainValidator(check)
 
 
-TimeZone = Annotated[str, _as_policies_read(read.timezone)]
-Names = Annotated[tuple[str, ...], _as_policies_read(read.words)]
+TimeZone = Annotated[str, as_policies_read(read.timezone)]
+Names = Annotated[tuple[str, ...], as_policies_read(read.words)]
 
 
 class Section(BaseModel):
@@ -51,7 +51,8 @@ class SparkSettings(Section):
     """How the Spark session is made."""
 
     master: str = "local[*]"
-    conf: dict[str, str] = Field(default_factory=dict)
+    # It may hold credentials of storage.
+    conf: dict[str, str] = Field(default_factory=dict, repr=False)
     #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
     commit_gate: bool = True
 
@@ -186,7 +187,7 @@ class MaintainSettings(Section):
 
 
 class ServerSettings(Section):
-    """Where `neve serve` listens. It asks nobody who they are, so that it is for this machine."""
+    """Where `neve serve` listens; on other addresses than this machine's with `access` alone."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=1, le=65535)
@@ -197,7 +198,7 @@ class SchedulerSettings(Section):
 
     enabled: bool = True
     #: For tables without a schedule of their own; without it, these wait to be asked for.
-    default_schedule: Annotated[str | None, _as_policies_read(read.cron)] = None
+    default_schedule: Annotated[str | None, as_policies_read(read.cron)] = None
     #: The clock of schedules and windows that name none.
     timezone: TimeZone = "UTC"
 
@@ -211,7 +212,7 @@ class NotificationSettings(Section):
     recoveries: Names = ()
     digest: Names = ()
     #: When the digest of the day before is sent.
-    digest_at: Annotated[time, _as_policies_read(read.clock)] = time(6)
+    digest_at: Annotated[time, as_policies_read(read.clock)] = time(6)
     timezone: TimeZone = "UTC"
 
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
+from neve.loopback import is_loopback, is_loopback_address
 from neve.model.errors import ConfigError, EnvironmentProblem, NeveError
 from neve.neve import Neve
 from neve.service.worker import WorkerSettings
@@ -78,7 +79,9 @@ def run(
         for part in parts:
             part.start()
             started.callback(part.stop)
-        if {Role.API, Role.WORKER} <= set(settings.roles):
+        is_both = {Role.API, Role.WORKER} <= set(settings.roles)
+        # A command has no key to hand its job over with.
+        if is_both and not neve.access.settings.enabled:
             # What commands of this machine hand over must be run by somebody.
             started.enter_context(neve.announce(settings.host, _port(parts)))
         say(f"Serving: {', '.join(settings.roles)}.")
@@ -132,8 +135,15 @@ class ApiPart:
         import uvicorn
 
         host, port = self._settings.host, self._settings.port
+        is_known = self._neve.access.settings.enabled
+        if not is_known and not is_loopback(host):
+            raise _open_to_all(host)
         config = self._make_config(self._neve, host, port)
         self._socket = _bound(host, port)
+        # A name may mean something else by now: what counts is what was bound.
+        if not is_known and not is_loopback_address(self._socket.getsockname()[0]):
+            self._socket.close()
+            raise _open_to_all(host)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, name="neve-api", daemon=True)
         self._thread.start()
@@ -222,6 +232,13 @@ class SchedulerPart:
         except NeveError as error:
             self._say(error.message)
             return None
+
+
+def _open_to_all(host: str) -> ConfigError:
+    return ConfigError(
+        f"The API asks nobody who they are, and {host!r} can be reached from other machines.",
+        next_step="Set access.enabled and make keys (neve keys create), or listen on 127.0.0.1.",
+    )
 
 
 def _bound(host: str, port: int) -> socket.socket:

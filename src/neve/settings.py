@@ -27,6 +27,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from neve.access_settings import AccessSettings
 from neve.config.service_file import TRANSLATED, TRANSLATED_IN, translated
 from neve.config.variables import expand_variables
 from neve.model.errors import ConfigError, NeveError
@@ -35,7 +36,7 @@ from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded, 
 from neve.policy.documents import read_policies
 from neve.policy.resolve import chosen_setting, general_settings
 from neve.policy.values import suggest
-from neve.secrets import secrets_of, secrets_of_addresses
+from neve.secrets import remember_secrets, secrets_of, secrets_of_addresses
 from neve.sections import (
     CompactionSettings,
     CostSettings,
@@ -51,6 +52,7 @@ from neve.sections import (
 )
 
 __all__ = [
+    "AccessSettings",
     "CompactionSettings",
     "CostSettings",
     "DatabaseSettings",
@@ -95,6 +97,7 @@ class Settings(BaseSettings):
     orphans: OrphanSettings = OrphanSettings()
     cost: CostSettings = CostSettings()
     server: ServerSettings = ServerSettings()
+    access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     notifications: NotificationSettings = NotificationSettings()
     database: DatabaseSettings = DatabaseSettings()
@@ -104,7 +107,12 @@ class Settings(BaseSettings):
 
     def secrets(self) -> list[str]:
         """Values that must not appear in any line of a log."""
-        own = {"password": self.trino.password or "", "url": self.state.url}
+        own = {
+            "password": self.trino.password or "",
+            "url": self.state.url,
+            "secret": self.access.audit_key or "",
+            "service_url": self.database.service_url or "",
+        }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
         return [*secrets_of_addresses(channels.values()), *found]
@@ -202,7 +210,7 @@ def load_settings(
             f"An environment variable cannot be used: {error}.",
             next_step="Set single values, for example NEVE_SPARK__MASTER.",
         ) from error
-    return settings.model_copy(
+    loaded = settings.model_copy(
         update={
             "catalogs": {
                 name: _absolute(properties, folder)
@@ -213,6 +221,8 @@ def load_settings(
             ),
         }
     )
+    remember_secrets(loaded, loaded.secrets())
+    return loaded
 
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
 from neve.service.shared_ports import StoredPolicies, Workers
 from neve.service.store_ports import (
+    ApiKeys,
+    Approvals,
+    Audit,
     Consumers,
     Events,
     JobQueue,
@@ -186,6 +189,18 @@ class WatchedStore(Watched[JobStore]):
     @property
     def marks(self) -> Marks:
         return self.target.marks
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        return self.target.api_keys
+
+    @property
+    def audit(self) -> Audit:
+        return self.target.audit
+
+    @property
+    def approvals(self) -> Approvals:
+        return self.target.approvals
 
     @property
     def policies(self) -> StoredPolicies:

@@ -17,7 +17,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 #: A line of YAML that is commented out; prose has no colon behind its first word.
 COMMENTED_OUT = re.compile(r"^( *)# ( *(?:- )?[a-z][\w.-]*:(?: .*)?)$", re.MULTILINE)
-SECRETS = {"CATALOG_URI": "http://localhost:8181", "TRINO_PASSWORD": "a secret"}
+SECRETS = {
+    "CATALOG_URI": "http://localhost:8181",
+    "TRINO_PASSWORD": "a secret",
+    "NEVE_AUDIT_KEY": "a key that seals",
+}
 
 
 def read(text):
@@ -35,7 +39,7 @@ def test_the_example_shows_the_defaults():
     assert shown.compaction.policy() == default.compaction.policy()
     assert shown.orphans.rules() == default.orphans.rules()
     sections = ("engine", "trino", "maintain", "spark", "cost", "policies", "import_amoro")
-    for section in (*sections, "server", "scheduler", "notifications"):
+    for section in (*sections, "server", "scheduler", "notifications", "access"):
         assert getattr(shown, section) == getattr(default, section)
 
 
@@ -44,7 +48,7 @@ def test_the_example_has_every_key():
 
     assert known.keys() == Settings.model_fields.keys()
     sections = ("compaction", "orphans", "cost", "trino", "maintain", "spark", "state")
-    for name in (*sections, "server", "scheduler", "notifications"):
+    for name in (*sections, "server", "scheduler", "notifications", "access"):
         fields = type(getattr(Settings(), name)).model_fields
         assert known[name].keys() == {field.alias or key for key, field in fields.items()}
 

@@ -1,19 +1,92 @@
-"""What a route is given: Neve, the settings, a key that makes a request safe to repeat."""
+"""What a route is given: who asks, Neve as they may use it, the settings, a key to repeat with.
+
+Every route declares the right that it needs: `dependencies=[needs(Right.VIEW)]`. An application
+with a route that does not cannot be made.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, FastAPI, Header, Request
+from fastapi.routing import RouteContext, iter_route_contexts
 
+from neve.access.rights import Caller, Right
 from neve.api.settings import ApiSettings
-from neve.neve import Neve
+from neve.guarding import Guarded, Notes
+from neve.model.errors import AccessDenied
+
+
+class Needs:
+    """The right that a route declares; a dependency that lets nobody else in."""
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+
+    # Asynchronous, because FastAPI would send it through a thread otherwise.
+    async def __call__(self, request: Request) -> None:
+        # Set before anything of the request was read; without it nobody comes in.
+        caller: Caller = request.state.caller
+        request.state.right = self.right
+        if self.right is not Right.OPEN and not caller.has_somewhere(self.right):
+            raise AccessDenied(
+                f"You lack the right {self.right}.",
+                next_step="Ask whoever gives out keys and roles for it.",
+            )
+
+
+def needs(right: Right) -> Any:
+    """Declare what a route needs."""
+    return Depends(Needs(right))
+
+
+def right_of(route: RouteContext) -> Right | None:
+    """The right that a route declares; None where it declares none, or several."""
+    depends = getattr(route, "dependencies", None) or ()
+    found = [d.dependency.right for d in depends if isinstance(d.dependency, Needs)]
+    return found[0] if len(found) == 1 else None
+
+
+def check_routes(app: FastAPI) -> None:
+    """Raise for a route that does not say what right it needs."""
+    for route in iter_route_contexts(app.routes):
+        if route.path != app.openapi_url and right_of(route) is None:
+            raise AssertionError(
+                f"{route.path} does not declare one right: dependencies=[needs(…)]"
+            )
+
+
+def open_paths(app: FastAPI) -> frozenset[str]:
+    """What is answered to whoever asks."""
+    found = {r.path for r in iter_route_contexts(app.routes) if right_of(r) is Right.OPEN}
+    return frozenset(str(path) for path in (*found, app.openapi_url))
+
+
+def guarded(request: Request) -> Guarded:
+    """Neve as whoever sent the request may use it."""
+    state = request.state
+    notes = getattr(state, "notes", None) or Notes()
+    return Guarded(request.app.state.neve, state.caller, state.right, notes)
+
+
+def allowed_tenant(caller: Caller, tenant_id: str) -> str:
+    """The tenant, if the caller acts for it; otherwise AccessDenied."""
+    if not caller.is_of(tenant_id):
+        raise AccessDenied(
+            f"You may not act for the tenant {tenant_id!r}.",
+            next_step="Use a key of that tenant.",
+        )
+    return tenant_id
 
 
 # Asynchronous, because FastAPI would send them through a thread otherwise.
-async def _neve(request: Request) -> Neve:
-    neve: Neve = request.app.state.neve
-    return neve
+async def _neve(request: Request) -> Guarded:
+    return guarded(request)
+
+
+async def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
 
 
 async def _settings(request: Request) -> ApiSettings:
@@ -21,11 +94,8 @@ async def _settings(request: Request) -> ApiSettings:
     return settings
 
 
-def allowed_tenant(caller: object, tenant_id: str) -> None:
-    """Refuse a caller who may not speak for the tenant. Nobody is asked who they are so far."""
-
-
-TheNeve = Annotated[Neve, Depends(_neve)]
+TheNeve = Annotated[Guarded, Depends(_neve)]
+TheCaller = Annotated[Caller, Depends(_caller)]
 TheSettings = Annotated[ApiSettings, Depends(_settings)]
 IdempotencyKey = Annotated[
     str | None,

@@ -7,11 +7,18 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse, Response
 
+from neve.access.rights import Right
 from neve.api import problems
+from neve.api.access import check_routes, needs, open_paths
+from neve.api.audited import Audited
+from neve.api.authenticated import Authenticated
 from neve.api.docs_page import STYLE, docs_page
-from neve.api.limits import RequestLimits, SafeHeaders
+from neve.api.limits import AnswerInTime, RequestLimits, SafeHeaders
 from neve.api.paths import SlashesInNames
+from neve.api.rates import Rates
 from neve.api.routes import (
+    approvals,
+    audit,
     compact,
     database,
     jobs,
@@ -37,6 +44,8 @@ ROUTERS = (
     policies,
     schedules,
     set_aside,
+    approvals,
+    audit,
     database,
     service,
 )
@@ -52,7 +61,7 @@ ABOUT = (
 )
 
 
-def create_app(neve: Neve, *, settings: ApiSettings | None = None) -> FastAPI:
+def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> FastAPI:
     """The routes over this Neve, which stays the caller's to close."""
     settings = settings or ApiSettings()
     app = FastAPI(
@@ -74,11 +83,27 @@ def create_app(neve: Neve, *, settings: ApiSettings | None = None) -> FastAPI:
     app.include_router(api)
     app.include_router(service.router, include_in_schema=False)
     _add_docs(app)
+    check_routes(app)
+    # The last one that is added is the first that a request meets.
     app.add_middleware(SlashesInNames)
     app.add_middleware(RequestLimits, settings=settings)
+    app.add_middleware(AnswerInTime, settings=settings)
+    _ask_who(app, neve)
     app.add_middleware(SafeHeaders)
     trace(app)
     return app
+
+
+def _ask_who(app: FastAPI, neve: Neve | None) -> None:
+    """Let every request be somebody's. Without a Neve there is nothing but the document."""
+    if neve is None:
+        return
+    access = neve.access
+    app.state.hide = access.hide
+    rates = Rates(access.settings.requests_per_minute)
+    paths = open_paths(app)
+    app.add_middleware(Authenticated, neve=neve, rates=rates, open_paths=paths)
+    app.add_middleware(Audited, access=access)
 
 
 def _add_docs(app: FastAPI) -> None:
@@ -95,10 +120,10 @@ def _add_docs(app: FastAPI) -> None:
 
     app.openapi = document  # type: ignore[method-assign]
 
-    @app.get("/docs", include_in_schema=False)
+    @app.get("/docs", include_in_schema=False, dependencies=[needs(Right.OPEN)])
     def docs() -> HTMLResponse:
         return HTMLResponse(docs_page(document()))
 
-    @app.get("/docs.css", include_in_schema=False)
+    @app.get("/docs.css", include_in_schema=False, dependencies=[needs(Right.OPEN)])
     def style() -> Response:
         return Response(STYLE, media_type="text/css")

@@ -1,8 +1,9 @@
-"""What a request may take: bytes and time. Around the application, before anything reads it."""
+"""What a request may take: bytes, depth and time. Around the application."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,10 +32,10 @@ class RequestLimits:
 
     def _limited(self, receive: Receive) -> Receive:
         deadline = asyncio.get_running_loop().time() + self._settings.patience_seconds
-        read, is_whole = 0, False
+        body, is_whole = bytearray(), False
 
         async def limited() -> Message:
-            nonlocal read, is_whole
+            nonlocal is_whole
             if is_whole:
                 return await receive()
             try:
@@ -42,10 +43,12 @@ class RequestLimits:
                     message = await receive()
             except TimeoutError:
                 raise self._too_slow() from None
-            read += len(message.get("body", b""))
+            body.extend(message.get("body", b""))
             is_whole = not message.get("more_body", False)
-            if read > self._settings.max_body_bytes:
+            if len(body) > self._settings.max_body_bytes:
                 raise self._too_large()
+            if is_whole and is_deeper(body, self._settings.max_json_depth):
+                raise self._too_deep()
             return message
 
         return limited
@@ -56,9 +59,88 @@ class RequestLimits:
         close = {"Connection": "close"}
         return Refusal(413, "body-too-large", detail, "Send less at once.", close)
 
+    def _too_deep(self) -> Refusal:
+        limit = self._settings.max_json_depth
+        detail = f"The body holds lists and objects in each other, more than {limit} deep."
+        return Refusal(400, "body-too-deep", detail, "Send a flatter one.")
+
     def _too_slow(self) -> Refusal:
         detail = f"The body did not arrive within {self._settings.patience_seconds:g} seconds."
         return Refusal(408, "body-too-slow", detail, "Send it again.", {"Connection": "close"})
+
+
+#: Texts, in which brackets mean nothing, and brackets.
+TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def is_deeper(body: bytes | bytearray, limit: int) -> bool:
+    """Whether a body of JSON is deeper than that; a parser would find out by failing."""
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return False
+    depth = 0
+    for token in TOKENS.finditer(body):
+        first = body[token.start()]
+        depth += (first in b"[{") - (first in b"]}")
+        if depth > limit:
+            return True
+    return False
+
+
+class AnswerInTime:
+    """Answers for a route that takes too long. What it has begun goes on: threads do not stop."""
+
+    def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
+        self._app, self._seconds = app, settings.answer_seconds
+        self._working: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, is_late = asyncio.Event(), False
+
+        async def send_in_time(message: Message) -> None:
+            if not is_late:
+                begun.set()
+                await send(message)
+
+        async def answer_it() -> None:
+            await self._app(scope, receive, send_in_time)
+
+        work = asyncio.create_task(answer_it())
+        self._working.add(work)
+        work.add_done_callback(self._working.discard)
+        waiting = asyncio.create_task(begun.wait())
+        try:
+            await asyncio.wait(
+                (work, waiting), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        except asyncio.CancelledError:
+            work.cancel()
+            raise
+        finally:
+            waiting.cancel()
+        if begun.is_set() or work.done():
+            await work
+            return
+        is_late = True
+        work.add_done_callback(_forget)
+        answer = await on_refusal(Request(scope), self._too_long())
+        await answer(scope, receive, send)
+
+    def _too_long(self) -> Refusal:
+        detail = (
+            f"The answer took longer than {self._seconds:g} seconds; what was asked for may still "
+            "be done."
+        )
+        step = "Look at /api/v1/jobs, or send it again with the same Idempotency-Key."
+        return Refusal(504, "answer-too-slow", detail, step, {"Connection": "close"})
+
+
+def _forget(work: asyncio.Task[None]) -> None:
+    """Nobody is left to hear how it ended."""
+    if not work.cancelled():
+        work.exception()
 
 
 HEADERS = (

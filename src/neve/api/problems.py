@@ -36,6 +36,7 @@ class Problem(BaseModel):
     instance: str = Field(description="The path of the request.")
     next_step: str | None = Field(default=None, description="One sentence about what to do.")
     position: int | None = Field(default=None, description="Where in a filter the trouble is.")
+    approval_id: str | None = Field(default=None, description="What a second person must agree to.")
     errors: list[FieldProblem] | None = None
 
 
@@ -71,6 +72,12 @@ def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
 def explain(request: Request, status: int, name: str, detail: str, **more: Any) -> Problem:
     # A path may hold what no document can.
     path = request.url.path.encode("utf-8", "replace").decode()
+    hide = getattr(request.app.state, "hide", str)
+    detail = hide(detail)
+    if step := more.get("next_step"):
+        more["next_step"] = hide(step)
+    if notes := getattr(request.state, "notes", None):
+        notes.detail = detail
     return Problem(
         type=TYPE_PREFIX + name,
         title=title_of(name),
@@ -91,9 +98,18 @@ async def on_neve_error(request: Request, error: Exception) -> Response:
         error.message,
         next_step=error.next_step,
         position=getattr(error, "position", None),
+        approval_id=getattr(error, "approval_id", None),
         errors=_fields(error),
     )
-    return respond(problem, {"Retry-After": RETRY_SECONDS} if status == 503 else None)
+    return respond(problem, _headers(error, status))
+
+
+def _headers(error: errors.NeveError, status: int) -> dict[str, str]:
+    if isinstance(error, errors.TooMuch):
+        return {"Retry-After": str(error.retry_after_seconds)}
+    if isinstance(error, errors.NotAuthenticated):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": RETRY_SECONDS} if status == 503 else {}
 
 
 def _fields(error: errors.NeveError) -> list[FieldProblem] | None:

@@ -14,6 +14,10 @@ class ApiSettings:
     max_body_bytes: int = MB
     #: A request's headers, and then its body, must arrive within this time.
     patience_seconds: float = 10.0
+    #: What is in a body may lie in so many lists and objects.
+    max_json_depth: int = 64
+    #: An answer must begin within this time.
+    answer_seconds: float = 300.0
     #: Streams of events that are open at once.
     max_streams: int = 64
     #: How often a stream of events looks for new ones.

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from neve.api.problems import Refusal
 from neve.api.values import Asking
+from neve.guarding import Guarded
 from neve.model.errors import InputError
 from neve.model.job import Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
-from neve.neve import Neve
 
 API = "/api/v1"
 EXPECTED_HEAD = "expected_head"
@@ -21,13 +21,13 @@ def job_path(job_id: str) -> str:
     return f"{API}/jobs/{job_id}"
 
 
-def store_key(asking: Asking, key: str | None) -> str | None:
+def store_key(tenant: str, key: str | None) -> str | None:
     """The key under which the store knows the request; tenants do not see each other's."""
-    return None if key is None else f"api:{len(asking.tenant)}:{asking.tenant}:{key}"
+    return None if key is None else f"api:{len(tenant)}:{tenant}:{key}"
 
 
 def refuse_if_ignored(
-    neve: Neve,
+    neve: Guarded,
     overrides: Mapping[str, object] | None,
     arguments: Mapping[str, object] | None = None,
 ) -> None:
@@ -40,7 +40,7 @@ def refuse_if_ignored(
 
 
 def queue(
-    neve: Neve,
+    neve: Guarded,
     table: TableRef,
     operation: str | Operation,
     asking: Asking,
@@ -50,7 +50,7 @@ def queue(
     arguments: Mapping[str, object] | None = None,
 ) -> Job:
     """Queue the job, or find the one that this request became before."""
-    stored = store_key(asking, key)
+    stored = store_key(neve.acting_tenant(asking.tenant), key)
     refuse_if_ignored(neve, overrides, arguments)
     arguments = {**neve.job_arguments, **(arguments or {})}
     said = {"overrides": dict(overrides)} if overrides else {}

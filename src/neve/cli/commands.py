@@ -156,6 +156,20 @@ COMMANDS: dict[str, Known] = {
         "List readers of old snapshots that expiry waits for; add and remove them.",
         "neve consumers add nightly sales.orders",
     ),
+    "keys": Known(
+        "keys",
+        "keys_app",
+        RULE,
+        "Make, list and revoke API keys.",
+        "neve keys create nightly --role operator --tables lake.sales",
+    ),
+    "audit": Known(
+        "audit",
+        "audit_app",
+        RULE,
+        "The audit log: list it, and check its chain.",
+        "neve audit verify",
+    ),
     "serve": Known(
         "serve",
         "serve",

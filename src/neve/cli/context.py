@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ from neve.model.logs import LogSettings
 from neve.model.table import TableRef
 from neve.neve import Neve
 
-#: What the options before the command said about the log.
+#: What the options before the command said about the log, and which command it is.
 LOGGING = [LogSettings()]
+COMMAND = [""]
 EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
 
 OutputOption = Annotated[
@@ -99,5 +101,24 @@ def application(output: Output, config: str | None) -> Iterator[Neve]:
         output.working(),
         Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
         interruptible(neve, output),
+        refusals_audited(neve),
     ):
         yield neve
+
+
+@contextmanager
+def refusals_audited(neve: Neve) -> Iterator[None]:
+    """What a command is refused stands in the audit log, where there is one."""
+    try:
+        yield
+    except NeveError as error:
+        neve.access.record(user_name(), f"neve {COMMAND[-1]}", "refused", detail=error.message)
+        raise
+
+
+def user_name() -> str:
+    """Who runs the command, as this machine knows it."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return "cli"

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from neve.access.chain import AuditEntry
+from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
@@ -324,6 +326,8 @@ def schemas() -> dict[str, Schema]:
         "demo": schema_of(Demo),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
+        "keys": any_of(schema_of(list[KeyView]), schema_of(KeyView, NewKey), schema_of(RevokedKey)),
+        "audit": any_of(list_of(schema_of(AuditEntry, AuditPlace)), schema_of(VerifiedLog)),
         "policy": any_of(
             schema_of(EffectivePolicy, PolicyMore, Timing, without=("matches",)),
             schema_of(list[ListedPolicy]),

@@ -120,10 +120,11 @@ def neve(
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
         raise typer.Exit
-    from neve.cli.context import LOGGING
+    from neve.cli.context import COMMAND, LOGGING
     from neve.cli.output import Output
 
     Output.is_quiet = quiet
+    COMMAND[:] = [ctx.invoked_subcommand]
     LOGGING[:] = [LogSettings(verbose, log_format, log_file)]
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Protocol
 
-from neve.cli.context import LOGGING, errors_explained
+from neve.cli.context import LOGGING, errors_explained, refusals_audited
 from neve.cli.job_views import EventView, JobView, job_view, progress_view
 from neve.cli.output import Output
 from neve.model.errors import EnvironmentProblem, InputError
@@ -133,7 +133,8 @@ def job_place(output: Output, config: str | None, server: str | None) -> Iterato
             with connect(server) as client:
                 yield ServerJobs(client)
         else:
-            with Neve.open(config, reporter=output, log=LOGGING[-1]) as neve:
+            opened = Neve.open(config, reporter=output, log=LOGGING[-1])
+            with opened as neve, refusals_audited(neve):
                 yield LocalJobs(neve)
 
 

@@ -9,6 +9,12 @@ NeveError
 │   ├── KeyReused              an idempotency key that came with other rows before
 │   ├── QueryRefused           a statement that QUERY does not run
 │   └── RecordsRefused         rows that do not fit their table, with a sentence for each field
+├── AccessError                who asks may not
+│   ├── NotAuthenticated       nobody knows who asks
+│   ├── AccessDenied           the caller lacks the right
+│   ├── TooMuch                more than a limit or quota allows; `retry_after_seconds` says when
+│   ├── ApprovalNeeded         a second person must agree first; `approval_id` says to what
+│   └── ApprovalGone           an approval that is used, refused or too old
 ├── CatalogError               the catalog or the storage behind it did not answer as it should
 │   ├── TableNotFound
 │   ├── TableExists            a table of that name is there already
@@ -46,14 +52,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neve.model.database import FieldTrouble
+from neve.secrets import hide_known_secrets
 
 
 class NeveError(Exception):
     """Something went wrong that Neve can explain."""
 
     def __init__(self, message: str | None = None, *, next_step: str | None = None) -> None:
-        self.message = message or (self.__doc__ or type(self).__name__)
-        self.next_step = next_step
+        # What others say about a failure may quote what they were given.
+        self.message = hide_known_secrets(message or (self.__doc__ or type(self).__name__))
+        self.next_step = hide_known_secrets(next_step) if next_step else next_step
         super().__init__(self.message)
 
 
@@ -103,6 +111,50 @@ class RecordsRefused(InputError):
     ) -> None:
         self.troubles = tuple(troubles)
         super().__init__(message, next_step=next_step)
+
+
+class AccessError(NeveError):
+    """Who asks may not."""
+
+
+class NotAuthenticated(AccessError):
+    """Nobody knows who asks."""
+
+
+class AccessDenied(AccessError):
+    """The caller lacks the right."""
+
+
+class TooMuch(AccessError):
+    """More was asked for than a limit allows."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        next_step: str | None = None,
+        retry_after_seconds: int = 1,
+    ) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(message, next_step=next_step)
+
+
+class ApprovalNeeded(AccessError):
+    """A second person must agree first."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        next_step: str | None = None,
+        approval_id: str | None = None,
+    ) -> None:
+        self.approval_id = approval_id
+        super().__init__(message, next_step=next_step)
+
+
+class ApprovalGone(AccessError):
+    """The approval cannot be used any more."""
 
 
 class CatalogError(NeveError):

@@ -97,6 +97,7 @@ def _delete(
     gone = [entry for entry in agreed if entry.orphan.path not in left]
     said = f"Deleted by job {found.sweeper.job_id}."
     services.store.quarantine.move(_ids(gone), QuarantineState.PURGED, said)
+    services.evidence.files(_paths(gone))
     changes.purged += gone
     changes.left += len(left)
 

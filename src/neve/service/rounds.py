@@ -205,7 +205,10 @@ def account_for(run: Run, changes: Sequence[Change]) -> None:
 
 def _account(run: Run, part: RewriteDataFiles, result: StepResult) -> None:
     left = {id(group) for group in (*result.conflicting, *(group for group, _ in result.refused))}
-    run.committed.extend(group for group in part.groups if id(group) not in left)
+    done = [group for group in part.groups if id(group) not in left]
+    run.committed.extend(done)
+    run.services.evidence.plan(run.plan.plan_id)
+    run.services.evidence.files(file.path for group in done for file in group.files)
     run.written.append(sum(use.bytes for use in result.uses))
     run.services.progress(_progress(run))
 

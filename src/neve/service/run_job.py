@@ -17,6 +17,8 @@ from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.plan import CompactionPlan
 from neve.service.again import handed_back, queued_after_error, queued_after_failure
+from neve.service.audited_jobs import audit_job
+from neve.service.auditing import Evidence
 from neve.service.context import JobContext, Prepared, Work, uncounted
 from neve.service.lease import hold
 from neve.service.notices import notify_job
@@ -91,11 +93,14 @@ def _run_claimed(
     attempt: int | None = None,
 ) -> Outcome:
     """`attempt` is the number of this one, where another may come after it."""
+    services = replace(services, evidence=Evidence())
     try:
         outcome = _work_claimed(services, lease, request, work, log=log, attempt=attempt)
-    except NeveError:
+    except NeveError as error:
+        audit_job(services, lease.job_id, request, error)
         notify_job(services, lease.job_id)
         raise
+    audit_job(services, lease.job_id, request, outcome)
     # The table is free by now: a channel that answers late keeps no other job waiting.
     notify_job(services, lease.job_id, outcome)
     return outcome

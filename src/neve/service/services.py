@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from neve.access.chain import AuditEntry
 from neve.model.errors import ConfigError
 from neve.model.events import JobEvent
 from neve.model.job import Progress
@@ -14,6 +15,7 @@ from neve.model.notices import DigestTime
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.cost import CostModel
+from neve.service.auditing import Evidence
 from neve.service.lease import StopSignal
 from neve.service.policies import Policies
 from neve.service.ports import (
@@ -55,6 +57,10 @@ class Services:
     #: Who tells people how jobs end; nobody by default.
     notifier: Notifier | None = None
     digest_time: DigestTime = field(default_factory=DigestTime)
+    #: Where the audit log is written; nowhere by default.
+    auditor: Callable[[AuditEntry], None] = lambda entry: None
+    #: What the job under way tells for the audit log.
+    evidence: Evidence = field(default_factory=Evidence)
     #: Where troubles go that must not fail a job; nowhere by default.
     warn: Callable[[str], None] = lambda message: None
 

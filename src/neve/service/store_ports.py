@@ -6,6 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from neve.access.approvals import Approval, ApprovalState
+from neve.access.chain import AuditHead, AuditRow
+from neve.access.keys import ApiKey
 from neve.model.database import WriteKey
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
@@ -328,6 +331,60 @@ class Marks(Protocol):
         ...
 
 
+class ApiKeys(Protocol):
+    """Who may ask, by keys. A key is never removed, so that the log can be understood."""
+
+    def add(self, key: ApiKey) -> bool:
+        """Keep a key; False where its prefix is taken."""
+        ...
+
+    def key(self, prefix: str) -> ApiKey | None: ...
+
+    def all(self) -> list[ApiKey]:
+        """All of them, by when they were made."""
+        ...
+
+    def revoke(self, prefix: str, at: datetime) -> bool:
+        """Let a key be refused from now on; False where there is none, or it is already."""
+        ...
+
+
+class Audit(Protocol):
+    """A chain that only grows, by one row after the head that its writer has seen."""
+
+    def head(self) -> AuditHead: ...
+
+    def append(self, row: AuditRow) -> bool:
+        """Add the row, if the head is what it follows; False where another was faster."""
+        ...
+
+    def rows(self, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """Rows with higher numbers, in order, as they are kept: nothing is checked."""
+        ...
+
+    def newest(self, before: int | None = None, limit: int = 100) -> list[AuditRow]:
+        """Rows with lower numbers, the newest first."""
+        ...
+
+
+class Approvals(Protocol):
+    """What waits for a second person to agree."""
+
+    def ask(self, approval: Approval) -> Approval:
+        """Remember what is asked for; the one of before, while it is open and young enough."""
+        ...
+
+    def approval(self, approval_id: str) -> Approval | None: ...
+
+    def newest(self, limit: int = 100) -> list[Approval]: ...
+
+    def move(
+        self, approval_id: str, old: ApprovalState, new: ApprovalState, by: str | None = None
+    ) -> bool:
+        """Give it another state, if it has the old one; False where it has not."""
+        ...
+
+
 class Writes(Protocol):
     """Writes to tables, by the tables' UUIDs: how many there were, and the keys of those with one.
 
@@ -384,6 +441,21 @@ class JobStore(
     @property
     def totals(self) -> StoreTotals:
         """What was counted since the state was made, and how many jobs wait."""
+        ...
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        """Keys by which callers are known."""
+        ...
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what, for good."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """What waits for a second person."""
         ...
 
     @property

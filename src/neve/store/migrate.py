@@ -20,6 +20,7 @@ MIGRATIONS = {
     7: "0007_marks.sql",
     8: "0008_policies_workers_cool_down.sql",
     9: "0009_writes.sql",
+    10: "0010_access.sql",
 }
 NEWEST = max(MIGRATIONS)
 

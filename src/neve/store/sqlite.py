@@ -23,6 +23,7 @@ from neve.model.job import (
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store import statements as sql
+from neve.store.access import SqliteApiKeys, SqliteApprovals, SqliteAudit
 from neve.store.consumers import ConsumerStore
 from neve.store.events import EventRows, progress_of
 from neve.store.marks import SqliteMarks
@@ -184,6 +185,18 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
     @cached_property
     def quarantine(self) -> SqliteQuarantine:
         return SqliteQuarantine(self._path)
+
+    @cached_property
+    def api_keys(self) -> SqliteApiKeys:
+        return SqliteApiKeys(self._path)
+
+    @cached_property
+    def audit(self) -> SqliteAudit:
+        return SqliteAudit(self._path)
+
+    @cached_property
+    def approvals(self) -> SqliteApprovals:
+        return SqliteApprovals(self._path)
 
     @cached_property
     def marks(self) -> SqliteMarks:

@@ -22,6 +22,7 @@ from neve.model.job import (
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.store.values import CANCELLED_BEFORE, has_begun, lease_lost, no_job, table_busy
+from neve.testing.access import MemoryApiKeys, MemoryApprovals, MemoryAudit
 from neve.testing.consumers import MemoryConsumers
 from neve.testing.events import MemoryEvents, MemorySchedules
 from neve.testing.marks import MemoryMarks
@@ -51,6 +52,9 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.quarantine = MemoryQuarantine(clock)
         self.consumers = MemoryConsumers(clock)
         self.marks = MemoryMarks()
+        self.api_keys = MemoryApiKeys()
+        self.audit = MemoryAudit()
+        self.approvals = MemoryApprovals()
         self.plans = MemoryPlans(clock)
         self.policies = MemoryPolicies(clock)
         self.workers = MemoryWorkers(clock)

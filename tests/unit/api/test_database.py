@@ -122,8 +122,8 @@ def test_a_key_in_header_or_body_makes_a_write_count_once(post, where):
         ({"operation": "COMPACT", **PLACE, "target_file_size_mb": -1}, 422, "validation"),
         ({"operation": "COMPACT", **PLACE, "snapshot_retention_hours": 0}, 422, "validation"),
         ({"operation": "COMPACT", **PLACE, "force": True, "partition_filter": "x"}, 422, "filter"),
-        ("[" * 200_000, 400, "bad-request"),
-        ('{"operation": ' + "[" * 5000 + "]" * 5000 + "}", 400, "bad-request"),
+        ("[" * 200_000, 400, "body-too-deep"),
+        ('{"operation": ' + "[" * 5000 + "]" * 5000 + "}", 400, "body-too-deep"),
         ("{", 400, "not-json"),
     ],
 )

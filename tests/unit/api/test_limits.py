@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from starlette.testclient import TestClient
 from tests.unit.api.conftest import served
 
+from neve.api.app import create_app
+from neve.api.limits import is_deeper
 from neve.api.settings import ApiSettings
 
 pytestmark = pytest.mark.promise(46)
@@ -76,3 +80,41 @@ def test_a_second_request_that_does_not_arrive_is_given_up(address):
 def test_headers_that_are_too_large_are_refused(address):
     answer, _ = talk(address, HEAD, b"X: " + b"x" * 100_000)
     assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+
+
+@pytest.mark.parametrize(
+    ("body", "limit", "expected"),
+    [
+        (b"[[[1]]]", 3, False),
+        (b"[[[1]]]", 2, True),
+        (b'{"a": {"b": [1]}}', 2, True),
+        (b"[]" * 100, 1, False),
+        (b'["' + b"[" * 100 + b'"]', 1, False),
+        (b'["\\"' + b"[" * 100 + b'"]', 1, False),
+        (b'["\\\\", ' + b"[" * 5 + b"]" * 6, 3, True),
+        (b'"' + b"[" * 100, 5, False),
+        (b"", 1, False),
+    ],
+)
+def test_depth_is_that_of_brackets_outside_of_texts(body, limit, expected):
+    assert is_deeper(body, limit) is expected
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_body_that_is_too_deep_is_refused(api, opening):
+    answer = api.post("/api/v1/compact", content=opening * 10_000)
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:neve:problem:body-too-deep")
+
+
+def test_an_answer_that_takes_too_long_is_given_up(neve, monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr("neve.neve.Neve.job_page", lambda *_, **__: go_on.wait(20))
+    app = create_app(neve, settings=ApiSettings(answer_seconds=0.05))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.get("/api/v1/jobs")
+        go_on.set()
+        assert (answer.status_code, answer.json()["type"]) == (
+            504,
+            "urn:neve:problem:answer-too-slow",
+        )
+        assert client.get("/api/v1/health").status_code == 200

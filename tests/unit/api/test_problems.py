@@ -35,6 +35,8 @@ def test_types_are_stable():
         "parquet-corrupt": 500, "parquet-unsupported": 500, "rows": 500, "rows-corrupt": 500,
         "rows-unsupported": 500, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
         "records": 422, "table-exists": 409,
+        "access": 403, "not-authenticated": 401, "access-denied": 403,
+        "too-much": 429, "approval-needed": 409, "approval-gone": 409,
     }  # fmt: skip
 
 
@@ -56,7 +58,7 @@ def test_an_error_is_told_whole(api, kind, monkeypatch):
     status, name = KINDS[kind]
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
-    assert ("retry-after" in response.headers) == (status == 503)
+    assert ("retry-after" in response.headers) == (status in (429, 503))
     assert response.json() == {
         "type": f"urn:neve:problem:{name}",
         "title": name.replace("-", " ").capitalize(),
@@ -86,7 +88,7 @@ def test_a_defect_tells_nothing_of_itself(api, monkeypatch):
     [
         (b"{", "application/json", 400, "not-json"),
         (b"\xff", "application/json", 400, "bad-request"),
-        (b"[" * 100_000, "application/json", 400, "bad-request"),
+        (b"[" * 100_000, "application/json", 400, "body-too-deep"),
         (b"{}", "text/plain", 422, "validation"),
         (b"", "application/json", 422, "validation"),
         (b"[]", "application/json", 422, "validation"),

@@ -18,6 +18,7 @@ from neve.model.facts import RefFacts
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.table import TableRef
+from neve.service.auditing import AuditTrail, Evidence
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.recover import INTERRUPTED_EXPIRY
 from neve.testing.expiring_lake import ExpiringLake
@@ -336,3 +337,11 @@ def test_a_commit_knows_the_state_that_it_must_find(services, lake):
         ((1, 3), 6, {"audit": 2}, True, False),
         ((4,), 6, {"audit": 2}, True, False),
     ]
+
+
+@pytest.mark.promise(57)
+def test_the_audit_log_has_a_digest_of_what_was_deleted(services, store):
+    run_operation(replace(services, auditor=AuditTrail(store.audit).record), TABLE, OPERATION)
+    told = Evidence()
+    told.files(FREED)
+    assert store.audit.newest(limit=1)[0].entry.files_digest == told.files_digest

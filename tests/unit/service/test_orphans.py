@@ -9,6 +9,7 @@ from neve.model.errors import CatalogError, InputError, JobRefused, LeaseLost, T
 from neve.model.job import JobState
 from neve.model.orphans import KeptReason, OrphanRules, QuarantineState, TableLocation
 from neve.model.outcome import Status
+from neve.service.auditing import AuditTrail, Evidence
 from neve.service.operations.remove_orphan_files import find_orphans, quarantined
 from neve.testing.facts import NOW, TABLE, table_facts
 from neve.testing.operations import change_orphans, restore_orphans, sweep_orphans
@@ -275,3 +276,12 @@ def test_a_table_that_was_made_anew_has_a_quarantine_of_its_own(services, lake, 
     assert quarantined(services, TABLE) == []
     assert "first sweep" in sweep_orphans(services, TABLE, RULES).reason
     assert lake.deleted_paths == []
+
+
+@pytest.mark.promise(57)
+def test_the_audit_log_has_a_digest_of_what_was_deleted(services, store, lake, due):
+    audited = replace(services, auditor=AuditTrail(store.audit).record)
+    change_orphans(audited, TABLE, RULES, purge=True)
+    told = Evidence()
+    told.files([due])
+    assert store.audit.newest(limit=1)[0].entry.files_digest == told.files_digest

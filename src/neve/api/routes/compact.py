@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from neve.api.access import IdempotencyKey, TheNeve
+from neve.access.rights import Right
+from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob, queued_job
 from neve.api.strategies import CompactOptions, StrategyName
 from neve.api.submitting import job_path, queue
@@ -33,7 +34,7 @@ class CompactRequest(Asking):
         return ".".join([quote_part(self.catalog), *parts] if self.catalog else parts)
 
 
-@router.post("/compact", status_code=202)
+@router.post("/compact", status_code=202, dependencies=[needs(Right.OPERATE)])
 def compact(
     body: CompactRequest, neve: TheNeve, response: Response, key: IdempotencyKey = None
 ) -> QueuedJob:

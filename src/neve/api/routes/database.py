@@ -9,7 +9,15 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 from fastapi.concurrency import run_in_threadpool
 
-from neve.api.access import IdempotencyKey, TheNeve, TheSettings, allowed_tenant
+from neve.access.rights import Right
+from neve.api.access import (
+    IdempotencyKey,
+    TheCaller,
+    TheNeve,
+    TheSettings,
+    allowed_tenant,
+    needs,
+)
 from neve.database.bodies import (
     Compact,
     CompactAnswer,
@@ -30,16 +38,18 @@ Answer = CreateTableAnswer | WriteAnswer | QueryAnswer | CompactAnswer
 @router.post(
     "/database",
     responses={202: {"model": CompactAnswer, "description": "COMPACT whose jobs still run."}},
+    dependencies=[needs(Right.OPERATE)],
 )
 async def database(
     body: Annotated[Request, Body()],
     neve: TheNeve,
+    caller: TheCaller,
     settings: TheSettings,
     response: Response,
     key: IdempotencyKey = None,
 ) -> Answer:
     """One operation on one table of a tenant. WRITE is answered after its commit."""
-    allowed_tenant(None, body.tenant_id)
+    allowed_tenant(caller, body.tenant_id)
     operations = await run_in_threadpool(lambda: neve.database)
     match body:
         case CreateTable():

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from neve.api.access import TheNeve, TheSettings
+from neve.access.rights import Right
+from neve.api.access import TheNeve, TheSettings, guarded, needs
 from neve.api.bodies import (
     JobBody,
     Jobs,
@@ -42,7 +43,7 @@ TEXTS = JobTexts()
 END = "end"
 
 
-@router.get("", response_model=Jobs)
+@router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW)])
 def jobs(
     neve: TheNeve,
     table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
@@ -57,13 +58,13 @@ def jobs(
     return page_of(neve, table, limit, cursor, **chosen, tenant=tenant)
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", dependencies=[needs(Right.VIEW)])
 def job(job_id: PathPart, neve: TheNeve) -> JobBody:
     """One job: where it stands, how far it is, and what came of it."""
     return job_body(_job(neve, job_id), neve.now())
 
 
-@router.delete("/{job_id}", status_code=202)
+@router.delete("/{job_id}", status_code=202, dependencies=[needs(Right.OPERATE)])
 def cancel(job_id: PathPart, neve: TheNeve) -> JobBody:
     """Stop a job: one that is queued ends at once, one that runs at its next boundary."""
     found = neve.cancel(job_id)
@@ -74,7 +75,7 @@ def cancel(job_id: PathPart, neve: TheNeve) -> JobBody:
     return job_body(found, neve.now())
 
 
-@router.post("/{job_id}/retry", status_code=202)
+@router.post("/{job_id}/retry", status_code=202, dependencies=[needs(Right.OPERATE)])
 def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
     """Queue what a failed or cancelled job asked for once more, as a job of its own."""
     found = _job(neve, job_id)
@@ -92,7 +93,7 @@ def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
 
 async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
     """The job to follow; asked before the stream begins, so that there is a status to answer."""
-    neve: Neve = request.app.state.neve
+    neve = guarded(request)
     if request.app.state.streams >= settings.max_streams:
         raise Refusal(
             503,
@@ -115,7 +116,9 @@ LastEvent = Annotated[
 ]
 
 
-@router.get("/{job_id}/events", response_class=EventSourceResponse)
+@router.get(
+    "/{job_id}/events", response_class=EventSourceResponse, dependencies=[needs(Right.VIEW)]
+)
 async def events(
     job: Annotated[Job, Depends(_followed)],
     request: Request,
@@ -123,7 +126,7 @@ async def events(
     last_event_id: LastEvent = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
-    neve: Neve = request.app.state.neve
+    neve = guarded(request)
     request.app.state.streams += 1
     try:
         seen = last_event_id

@@ -8,11 +8,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
-from neve.api.access import IdempotencyKey, TheNeve
+from neve.access.rights import Right
+from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob, queued_job
 from neve.api.submitting import job_path, queue, refuse_if_ignored
 from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
 from neve.documents import to_document
+from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
@@ -160,7 +162,7 @@ class RollbackRequest(Asking):
         return {key: value for key, value in said.items() if value is not None}
 
 
-@router.post("/{table}/maintain", status_code=202)
+@router.post("/{table}/maintain", status_code=202, dependencies=[needs(Right.OPERATE)])
 def maintain(
     table: TablePath, body: MaintainRequest, neve: TheNeve, key: IdempotencyKey = None
 ) -> Maintenance:
@@ -203,7 +205,7 @@ def _chosen(turn: TableTurn, named: Collection[Operation]) -> list[Operation]:
 
 
 def queue_each(
-    neve: Neve,
+    neve: Guarded,
     table: TableRef,
     operations: Iterable[Operation],
     asking: Asking,
@@ -211,6 +213,8 @@ def queue_each(
     overrides: Mapping[str, object] | None = None,
 ) -> list[QueuedJob]:
     """A job for each operation; one writer at a time takes them in this order."""
+    operations = list(operations)
+    neve.expect(table, operations, overrides, asking.tenant)
     return [
         queued_job(
             queue(neve, table, item, asking, f"{key}:{item}" if key else None, overrides=overrides)
@@ -223,6 +227,7 @@ def queue_each(
     "/{table}/expire",
     status_code=202,
     responses={200: {"model": Expiry, "description": "Only looked."}},
+    dependencies=[needs(Right.VIEW)],
 )
 def expire(
     table: TablePath,
@@ -244,7 +249,7 @@ def expire(
     return Expiry(table=str(ref), reason="It was queued.", plan=None, job=queued_job(job))
 
 
-@router.post("/{table}/orphans", status_code=202)
+@router.post("/{table}/orphans", status_code=202, dependencies=[needs(Right.OPERATE)])
 def orphans(
     table: TablePath,
     body: OrphansRequest,
@@ -269,13 +274,13 @@ def orphans(
     return queued_job(job)
 
 
-@router.get("/{table}/quarantine")
+@router.get("/{table}/quarantine", dependencies=[needs(Right.VIEW)])
 def quarantine(table: TablePath, neve: TheNeve) -> list[dict[str, Any]]:
     """Orphans that are waiting to be deleted."""
     return [to_document(entry) for entry in neve.quarantine(table)]
 
 
-@router.post("/{table}/rollback", status_code=202)
+@router.post("/{table}/rollback", status_code=202, dependencies=[needs(Right.OPERATE)])
 def rollback(
     table: TablePath,
     body: RollbackRequest,

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from neve.api.access import TheNeve, TheSettings
+from neve.access.rights import Right
+from neve.api.access import TheNeve, TheSettings, needs
 from neve.api.bodies import QueuedJob, queued_job
 from neve.api.problems import Refusal, not_found
 from neve.api.routes.compact import CompactRequest
@@ -61,7 +62,7 @@ class Approval(Body):
     approved_by: text_of(256)  # type: ignore[valid-type]
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, dependencies=[needs(Right.OPERATE)])
 def make_plan(body: CompactRequest, neve: TheNeve, response: Response) -> PlanBody:
     """Plan a compaction and keep the plan. The table is not changed."""
     overrides = body.options.overrides(body.strategy)
@@ -71,20 +72,20 @@ def make_plan(body: CompactRequest, neve: TheNeve, response: Response) -> PlanBo
     return _body(neve, kept)
 
 
-@router.get("")
+@router.get("", dependencies=[needs(Right.VIEW)])
 def plans(neve: TheNeve, limit: Limit = 50) -> Plans:
     """Plans that are kept, newest first."""
     found = neve.kept_plans(limit)
     return Plans(plans=[ListedPlan(**_listed(neve, kept)) for kept in found])
 
 
-@router.get("/{plan_id}")
+@router.get("/{plan_id}", dependencies=[needs(Right.VIEW)])
 def plan(plan_id: PathPart, neve: TheNeve) -> PlanBody:
     """One plan."""
     return _body(neve, _kept(neve, plan_id))
 
 
-@router.post("/{plan_id}/approve")
+@router.post("/{plan_id}/approve", dependencies=[needs(Right.OPERATE)])
 def approve(plan_id: PathPart, body: Approval, neve: TheNeve) -> PlanBody:
     """Agree to a plan. The first approval counts."""
     kept = neve.approve_plan(plan_id, body.approved_by)
@@ -93,7 +94,7 @@ def approve(plan_id: PathPart, body: Approval, neve: TheNeve) -> PlanBody:
     return _body(neve, kept)
 
 
-@router.post("/{plan_id}/apply", status_code=202)
+@router.post("/{plan_id}/apply", status_code=202, dependencies=[needs(Right.OPERATE)])
 def apply(
     plan_id: PathPart,
     neve: TheNeve,

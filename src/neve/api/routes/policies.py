@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Response
 from pydantic import BaseModel, Field, RootModel
 
-from neve.api.access import TheNeve
+from neve.access.rights import Right
+from neve.api.access import TheNeve, needs
 from neve.api.problems import Refusal, not_found
 from neve.api.values import PathPart, TablePath
 from neve.documents import to_document
@@ -77,14 +78,18 @@ class TablePolicy(BaseModel):
     policies: list[dict[str, Any]]
 
 
-@router.get("/policies", responses=UNCHANGED, response_model=Policies)
+@router.get(
+    "/policies", responses=UNCHANGED, response_model=Policies, dependencies=[needs(Right.VIEW)]
+)
 def policies(neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """Policies in the order of the configuration, and then those that were set here, by name."""
     found = [_policy(*pair) for pair in neve.policies_and_documents()]
     return _tagged(Policies(policies=found), if_none_match)
 
 
-@router.get("/policies/{name}", responses=UNCHANGED, response_model=Policy)
+@router.get(
+    "/policies/{name}", responses=UNCHANGED, response_model=Policy, dependencies=[needs(Right.VIEW)]
+)
 def policy(name: PathPart, neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """One policy; its ETag is what a change of it is sent with."""
     found = _found(neve, name)
@@ -97,6 +102,7 @@ def policy(name: PathPart, neve: TheNeve, if_none_match: IfNoneMatch = None) -> 
     "/policies/{name}",
     response_model=Policy,
     responses={201: {"model": Policy, "description": "It is new."}},
+    dependencies=[needs(Right.POLICIES)],
 )
 def set_policy(
     name: PathPart,
@@ -120,7 +126,7 @@ def set_policy(
     return _tagged(_policy(*kept), None, 200 if known else 201)
 
 
-@router.delete("/policies/{name}", status_code=204)
+@router.delete("/policies/{name}", status_code=204, dependencies=[needs(Right.POLICIES)])
 def remove_policy(name: PathPart, neve: TheNeve, if_match: IfMatch = None) -> None:
     """Forget a policy that was set here; `If-Match` says which state of it is meant."""
     known = next((pair for pair in _named(neve, name) if pair[1] is not None), None)
@@ -131,7 +137,12 @@ def remove_policy(name: PathPart, neve: TheNeve, if_match: IfMatch = None) -> No
         raise _changed(name)
 
 
-@router.get("/tables/{table}/policy", responses=UNCHANGED, response_model=TablePolicy)
+@router.get(
+    "/tables/{table}/policy",
+    responses=UNCHANGED,
+    response_model=TablePolicy,
+    dependencies=[needs(Right.VIEW)],
+)
 def table_policy(table: TablePath, neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """A table's effective policy: every value with the layer that set it."""
     effective = neve.policy(table)

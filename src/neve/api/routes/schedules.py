@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from neve.api.access import IdempotencyKey, TheNeve
+from neve.access.rights import Right
+from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob
 from neve.api.routes.operations import queue_each
 from neve.api.values import (
@@ -55,7 +56,7 @@ class Triggered(BaseModel):
     jobs: list[QueuedJob]
 
 
-@router.get("")
+@router.get("", dependencies=[needs(Right.VIEW)])
 def schedules(neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> Schedules:
     """Tables of which the state knows a turn, by name. No catalog is asked."""
     after = read_cursor(cursor, str)[0] if cursor else ""
@@ -66,7 +67,7 @@ def schedules(neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> 
     )
 
 
-@router.get("/{table}")
+@router.get("/{table}", dependencies=[needs(Right.VIEW)])
 def schedule(table: TablePath, neve: TheNeve) -> Schedule:
     """When a table's turn came last, and when it comes."""
     policy = neve.policy(table)
@@ -84,19 +85,19 @@ def schedule(table: TablePath, neve: TheNeve) -> Schedule:
     )
 
 
-@router.post("/{table}/pause")
+@router.post("/{table}/pause", dependencies=[needs(Right.OPERATE)])
 def pause(table: TablePath, neve: TheNeve) -> ListedSchedule:
     """Leave the table's turns out, until they are resumed."""
     return _listed(neve.pause(_known(neve, table)))
 
 
-@router.post("/{table}/resume")
+@router.post("/{table}/resume", dependencies=[needs(Right.OPERATE)])
 def resume(table: TablePath, neve: TheNeve) -> ListedSchedule:
     """Let the table's turns come again."""
     return _listed(neve.resume(_known(neve, table)))
 
 
-@router.post("/{table}/trigger", status_code=202)
+@router.post("/{table}/trigger", status_code=202, dependencies=[needs(Right.OPERATE)])
 def trigger(
     table: TablePath, neve: TheNeve, key: IdempotencyKey = None, body: Asking | None = None
 ) -> Triggered:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
-from neve.api.access import TheNeve, TheSettings
+from neve.access.rights import Right
+from neve.api.access import TheNeve, TheSettings, needs
 from neve.api.metrics import exposition
 
 router = APIRouter(tags=["service"])
@@ -36,13 +37,17 @@ class Readiness(BaseModel):
     checks: list[ReadyCheck]
 
 
-@router.get("/health")
+@router.get("/health", dependencies=[needs(Right.OPEN)])
 async def health() -> Health:
     """Liveness: it asks nobody else."""
     return Health()
 
 
-@router.get("/ready", responses={503: {"model": Readiness, "description": "Not ready."}})
+@router.get(
+    "/ready",
+    responses={503: {"model": Readiness, "description": "Not ready."}},
+    dependencies=[needs(Right.OPEN)],
+)
 def ready(
     neve: TheNeve,
     response: Response,
@@ -66,6 +71,7 @@ def ready(
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    dependencies=[needs(Right.SERVICE)],
 )
 def metrics(neve: TheNeve, settings: TheSettings) -> Response:
     """Figures for Prometheus, from the state."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from neve.api.access import TheNeve
+from neve.access.rights import Right
+from neve.api.access import TheNeve, needs
 from neve.api.problems import not_found
 from neve.api.values import Body, ShortText, TablePath, Time
 
@@ -36,7 +37,7 @@ class SetAsideRequest(Body):
     reason: ShortText
 
 
-@router.get("")
+@router.get("", dependencies=[needs(Right.VIEW)])
 def set_aside_tables(neve: TheNeve) -> SetAsideTables:
     """Tables that are set aside, each with the reason."""
     found = [
@@ -52,13 +53,13 @@ def set_aside_tables(neve: TheNeve) -> SetAsideTables:
     return SetAsideTables(tables=found)
 
 
-@router.put("/{table}", status_code=204)
+@router.put("/{table}", status_code=204, dependencies=[needs(Right.OPERATE)])
 def set_aside(table: TablePath, body: SetAsideRequest, neve: TheNeve) -> None:
     """Let workers leave a table alone; its jobs stay queued."""
     neve.set_aside(neve.known_table(table), body.reason)
 
 
-@router.delete("/{table}", status_code=204)
+@router.delete("/{table}", status_code=204, dependencies=[needs(Right.OPERATE)])
 def put_back(table: TablePath, neve: TheNeve) -> None:
     """Let workers take the table's jobs again."""
     if not neve.put_back(table):

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
-from neve.api.access import TheNeve
+from neve.access.rights import Right
+from neve.api.access import TheNeve, needs
 from neve.api.bodies import Jobs
 from neve.api.routes.jobs import page_of
 from neve.api.values import (
@@ -107,7 +108,7 @@ class Snapshots(BaseModel):
     next_cursor: str | None
 
 
-@router.get("")
+@router.get("", dependencies=[needs(Right.VIEW)])
 def tables(
     neve: TheNeve,
     pattern: Annotated[
@@ -130,7 +131,7 @@ def tables(
     )
 
 
-@router.get("/{table}")
+@router.get("/{table}", dependencies=[needs(Right.VIEW)])
 def table(table: TablePath, neve: TheNeve) -> TableBody:
     """One table in figures."""
     facts = neve.survey(table)
@@ -149,13 +150,13 @@ def table(table: TablePath, neve: TheNeve) -> TableBody:
     )
 
 
-@router.get("/{table}/health", response_model=HealthBody)
+@router.get("/{table}/health", response_model=HealthBody, dependencies=[needs(Right.VIEW)])
 def health(table: TablePath, neve: TheNeve) -> Health:
     """How well a table is, and why: scores, findings, partitions."""
     return neve.health(table)
 
 
-@router.get("/{table}/files")
+@router.get("/{table}/files", dependencies=[needs(Right.VIEW)])
 def files(table: TablePath, neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> Files:
     """Data files of the current snapshot, by path."""
     after = read_cursor(cursor, str)[0] if cursor else ""
@@ -178,7 +179,7 @@ def files(table: TablePath, neve: TheNeve, limit: Limit = 100, cursor: CursorQue
     )
 
 
-@router.get("/{table}/snapshots")
+@router.get("/{table}/snapshots", dependencies=[needs(Right.VIEW)])
 def snapshots(
     table: TablePath, neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None
 ) -> Snapshots:
@@ -196,7 +197,7 @@ def snapshots(
     )
 
 
-@router.get("/{table}/history", response_model=Jobs)
+@router.get("/{table}/history", response_model=Jobs, dependencies=[needs(Right.VIEW)])
 def history(
     table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None
 ) -> Response:

@@ -278,6 +278,7 @@ def _delete_freed(
     if present:
         services.store.add_uncommitted_files(held.lease.job_id, table, present)
     gone = set(deleted) - set(present)
+    services.evidence.files(gone)
     return {
         "files_freed": len(gone),
         "bytes_freed": sum(sizes[path] for path in gone),

@@ -20,6 +20,7 @@ from neve.model.job import (
 )
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
+from neve.store.redis.access import RedisApiKeys, RedisApprovals, RedisAudit
 from neve.store.redis.consumers import RedisConsumers
 from neve.store.redis.events import RedisEvents
 from neve.store.redis.marks import RedisMarks
@@ -74,6 +75,18 @@ class RedisStore(RedisEvents, RedisSchedules):
     @property
     def quarantine(self) -> RedisQuarantine:
         return RedisQuarantine(self._server)
+
+    @property
+    def api_keys(self) -> RedisApiKeys:
+        return RedisApiKeys(self._server)
+
+    @property
+    def audit(self) -> RedisAudit:
+        return RedisAudit(self._server)
+
+    @property
+    def approvals(self) -> RedisApprovals:
+        return RedisApprovals(self._server)
 
     @property
     def marks(self) -> RedisMarks:

@@ -1,0 +1,67 @@
+"""How much a tenant may ask for: jobs at once, bytes and dollars of a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from neve.model.errors import TooMuch
+from neve.model.sizes import format_size
+
+#: After how long it is worth asking again where jobs must end first.
+WAIT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Limits of one tenant; None: as much as it likes."""
+
+    #: Jobs that wait or run.
+    max_open_jobs: int | None = None
+    max_bytes_per_day: int | None = None
+    max_usd_per_day: float | None = None
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self == Quota()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a tenant has."""
+
+    open_jobs: int = 0
+    bytes_today: int = 0
+    usd_today: float = 0.0
+
+
+def day_of(now: datetime) -> datetime:
+    """When the day began, by UTC."""
+    return datetime.combine(now.astimezone(UTC).date(), time(), tzinfo=UTC)
+
+
+def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1) -> None:
+    """Raise where the tenant has all that it may have."""
+    whose = f"The tenant {tenant}" if tenant else "The tenant without a name"
+    if quota.max_open_jobs is not None and usage.open_jobs + more_jobs > quota.max_open_jobs:
+        raise TooMuch(
+            f"{whose} has {usage.open_jobs} jobs that wait or run, and may have "
+            f"{quota.max_open_jobs}.",
+            next_step="Wait for some to end.",
+            retry_after_seconds=WAIT_SECONDS,
+        )
+    until_tomorrow = int((day_of(now) + timedelta(days=1) - now).total_seconds()) + 1
+    if quota.max_bytes_per_day is not None and usage.bytes_today >= quota.max_bytes_per_day:
+        raise TooMuch(
+            f"{whose} has rewritten {format_size(usage.bytes_today)} today, and may rewrite "
+            f"{format_size(quota.max_bytes_per_day)} a day.",
+            next_step="Ask again tomorrow (UTC).",
+            retry_after_seconds=until_tomorrow,
+        )
+    if quota.max_usd_per_day is not None and usage.usd_today >= quota.max_usd_per_day:
+        raise TooMuch(
+            f"{whose} has spent {usage.usd_today:.2f} USD today, and may spend "
+            f"{quota.max_usd_per_day:.2f} a day.",
+            next_step="Ask again tomorrow (UTC).",
+            retry_after_seconds=until_tomorrow,
+        )

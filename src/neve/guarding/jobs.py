@@ -1,0 +1,196 @@
+"""Jobs as one caller sees them, and what it takes to ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from neve.access.asked import OVERRIDES, rights_for, sensitive
+from neve.access.quotas import check_quota
+from neve.access.rights import Right
+from neve.guarding.tables import GuardedTables
+from neve.looking import Overrides, Table
+from neve.model.errors import AccessDenied, ApprovalNeeded, InputError
+from neve.model.events import RecordedEvent
+from neve.model.job import Job, JobPage, JobReport, JobState, Trigger
+from neve.model.operation import Operation
+from neve.model.table import TableRef
+
+#: Jobs that are looked through for one page; it may end early, and the next one goes on.
+MAX_LOOKED_THROUGH = 10_000
+
+
+class GuardedJobs(GuardedTables):
+    """Jobs of the caller's tenant, on tables that it sees."""
+
+    def job(self, job_id: str) -> Job | None:
+        """A job, if the caller may see it."""
+        return self._seen(super().job(job_id))
+
+    def job_of_key(self, idempotency_key: str) -> Job | None:
+        """The job that was asked for with a key, if the caller may see it."""
+        return self._seen(super().job_of_key(idempotency_key))
+
+    def job_events(self, job_id: str, after: int = 0, limit: int = 100) -> list[RecordedEvent]:
+        """What a job said that the caller may see."""
+        return super().job_events(job_id, after, limit) if self.job(job_id) else []
+
+    def job_page(
+        self,
+        table: Table | None = None,
+        *,
+        states: Collection[JobState] = (),
+        operation: str | None = None,
+        tenant: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> JobPage:
+        """Jobs that the caller may see, newest first."""
+        chosen: dict[str, Any] = {"states": states, "operation": operation, "tenant": tenant}
+        if self._sees_all:
+            return super().job_page(table, before=before, limit=limit, **chosen)
+        seen: list[Job] = []
+        looked, place = 0, before
+        while looked < MAX_LOOKED_THROUGH:
+            page = super().job_page(table, before=place, limit=1000, **chosen)
+            looked, place = looked + len(page.jobs), page.before
+            for job in page.jobs:
+                if self._sees_job(job):
+                    seen.append(job)
+                if len(seen) == limit:
+                    return JobPage(tuple(seen), job.position)
+            if place is None:
+                break
+        return JobPage(tuple(seen), place)
+
+    def history(self, table: Table | None = None, limit: int = 100) -> list[Job]:
+        """What was done, as far as the caller may see it."""
+        return list(self.job_page(table, limit=limit).jobs)
+
+    def jobs(
+        self, pattern: str = "*", *, running: bool = False, limit: int = 100
+    ) -> list[JobReport]:
+        """Jobs as they stand, to whoever looks at all of them."""
+        self._everywhere(Right.SERVICE)
+        return super().jobs(pattern, running=running, limit=limit)
+
+    def dead_jobs(self, limit: int = 100) -> list[Job]:
+        """Jobs that failed as often as they may, of those that the caller may see."""
+        return [job for job in super().dead_jobs(limit) if self._sees_job(job)]
+
+    def cancel(self, job_id: str) -> Job | None:
+        """Stop a job on a table that the caller operates."""
+        job = self.job(job_id)
+        if job is None:
+            return None
+        self._allow(job.table, (Right.OPERATE,))
+        return super().cancel(job_id)
+
+    def requeue(self, job_id: str, *, requested_by: str = "") -> Job:
+        """Queue again what a job was asked for, with all that its request needed."""
+        who, job = self.acting_as(requested_by), self.job(job_id)
+        if job is not None and job.state in (JobState.FAILED, JobState.CANCELLED):
+            self._admit(job.table, job.operation, job.arguments, job.tenant)
+        elif job is None:
+            raise InputError(f"There is no job {job_id}.", next_step="neve jobs lists them.")
+        return self._noted(super().requeue(job_id, requested_by=who))
+
+    def submit(
+        self,
+        table: Table,
+        operation: str | Operation = Operation.REWRITE_DATA_FILES,
+        *,
+        overrides: Overrides = None,
+        arguments: Mapping[str, object] | None = None,
+        requested_by: str = "",
+        trigger: Trigger = Trigger.PYTHON,
+        idempotency_key: str | None = None,
+        tenant: str = "",
+        priority: int = 0,
+        not_before: datetime | None = None,
+        max_attempts: int = 3,
+    ) -> Job:
+        """Queue a job, if the caller has all rights that it needs, and its tenant has room."""
+        ref, whose = self.table(table), self.acting_tenant(tenant)
+        who = self.acting_as(requested_by)
+        with self.access.turn(whose):
+            self._admit(ref, str(operation), _arguments(overrides, arguments), whose)
+            job = super().submit(
+                ref,
+                operation,
+                overrides=overrides,
+                arguments=arguments,
+                requested_by=who,
+                trigger=trigger,
+                idempotency_key=idempotency_key,
+                tenant=whose,
+                priority=priority,
+                not_before=not_before,
+                max_attempts=max_attempts,
+            )
+        if not self._sees_job(job):
+            raise InputError("The key of this request was used for another one.")
+        return self._noted(job)
+
+    def _admit(
+        self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
+    ) -> None:
+        """Raise unless the job may be queued: rights, quotas, and a second person."""
+        self._allow(table, rights_for(operation, arguments))
+        self._check_quota(tenant, 1)
+        if not self._needs_approval(operation, arguments):
+            return
+        approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments)
+        if not self.access.use_approval(approval):
+            raise ApprovalNeeded(
+                f"{operation} on table {table} needs a second person to agree: approval "
+                f"{approval.approval_id} is {approval.state}.",
+                next_step=f"Let somebody POST /api/v1/approvals/{approval.approval_id}/approve, "
+                "and send this again.",
+                approval_id=approval.approval_id,
+            )
+
+    def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
+        return sensitive(operation, arguments) in self.access.settings.approval
+
+    def _check_quota(self, tenant: str, jobs: int) -> None:
+        quota = self.access.quota(tenant)
+        if not quota.is_unlimited:
+            check_quota(quota, self.access.usage(tenant, quota), tenant, self.now(), jobs)
+
+    def expect(
+        self,
+        table: TableRef,
+        operations: Iterable[str],
+        overrides: Overrides = None,
+        tenant: str = "",
+    ) -> None:
+        """Raise now for what one of several jobs would be refused for: all of them, or none."""
+        wanted, arguments = [str(item) for item in operations], _arguments(overrides, None)
+        for operation in wanted:
+            self._allow(table, rights_for(operation, arguments))
+            if self._needs_approval(operation, arguments):
+                raise AccessDenied(
+                    f"{operation} needs a second person, and cannot be asked for among others.",
+                    next_step="Ask for it alone.",
+                )
+        self._check_quota(self.acting_tenant(tenant), len(wanted))
+
+    def _sees_job(self, job: Job) -> bool:
+        return self._sees_all or self.caller.sees_job(job.table, job.tenant)
+
+    def _seen(self, job: Job | None) -> Job | None:
+        if job is None or not self._sees_job(job):
+            return None
+        return self._noted(job)
+
+    def _noted(self, job: Job) -> Job:
+        self._notes.job_id, self._notes.table = job.job_id, str(job.table)
+        return job
+
+
+def _arguments(overrides: Overrides, arguments: Mapping[str, object] | None) -> dict[str, object]:
+    """As the job keeps them."""
+    said = {OVERRIDES: dict(overrides)} if overrides else {}
+    return {**said, **(arguments or {})}

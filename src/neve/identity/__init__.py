@@ -1,0 +1,3 @@
+"""Tokens of an OpenID Connect issuer: the only importer of joserfc."""
+
+from __future__ import annotations
