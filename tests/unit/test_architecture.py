@@ -17,7 +17,8 @@ def test_every_file_that_it_names_is_there():
 
     assert len(names) > 20
     for name in names:
-        assert any(file == name or file.endswith(f"/{name}") for file in known), name
+        found = any(file == name or file.endswith(f"/{name}") for file in known)
+        assert found or (name.startswith("tests/") and (ROOT / name).is_file()), name
 
 
 def test_the_way_of_a_copy_has_at_most_twelve_hops():

@@ -69,7 +69,7 @@ def test_the_documented_compaction_waits_for_its_jobs_so_long(post, opened):
     post(CREATE)
     for _ in range(3):
         post(WRITE)
-    response = post({"operation": "COMPACT", **PLACE})
+    response = post({"operation": "COMPACT", **PLACE, "expire_snapshots": True})
 
     assert response.status_code == 202
     body = response.json()
