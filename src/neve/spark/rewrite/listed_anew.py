@@ -58,20 +58,25 @@ class RemovedFiles:
             raise self._conflict("rows were given ids that the new files do not have")
 
     def _look_at(self, snapshot: Any) -> None:
-        if snapshot.operation() == "append":
-            # It removes nothing, and what it adds a second time shows in our own summary.
-            return
         told = snapshot.summary()
         counts = [int(told.get(f"{key}-data-files") or 0) for key in ("added", "deleted")]
+        only_adds = snapshot.operation() == "append"
         if sum(counts) > MAX_FILES:
+            if only_adds:
+                # It removed nothing; the rest shows in our own summary, and in the proof.
+                return
             raise self._conflict(f"snapshot {snapshot.snapshotId()} changed {sum(counts)} files")
-        gone = self._paths(snapshot.removedDataFiles(self.loaded.io()))
-        gone.retainAll(self._paths(self.files))
-        if not gone.isEmpty():
-            path = gone.iterator().next()
-            raise self._conflict(
-                f"{path} was removed by snapshot {snapshot.snapshotId()}, and added again"
-            )
+        io, by = self.loaded.io(), f"by snapshot {snapshot.snapshotId()}"
+        # A commit that knows where its files are listed leaves a second entry of one standing.
+        self._refuse_any(snapshot.addedDataFiles(io), f"was added a second time {by}")
+        if not only_adds:
+            self._refuse_any(snapshot.removedDataFiles(io), f"was removed {by}, and added again")
+
+    def _refuse_any(self, changed: Any, what_happened: str) -> None:
+        ours = self._paths(changed)
+        ours.retainAll(self._paths(self.files))
+        if not ours.isEmpty():
+            raise self._conflict(f"{ours.iterator().next()} {what_happened}")
 
     def _paths(self, files: Any) -> Any:
         """A Java set that the caller may change."""
