@@ -21,8 +21,8 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit
-	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) tests/slow
-	$(PYTEST) tests/spark
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 --dist loadfile tests/slow
+	$(PYTEST) -n 2 --dist loadfile tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
@@ -31,10 +31,10 @@ test-unit: setup ## Tests that need no JVM and no server of their own.
 	$(BIN)/python -m pytest -n 2 tests/unit
 
 test-slow: setup ## Tests that start and kill servers and processes, without a JVM.
-	$(BIN)/python -m pytest tests/slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/slow
 
-test-spark: setup ## Tests on one local Spark session.
-	$(BIN)/python -m pytest tests/spark
+test-spark: setup ## Tests on local Spark sessions, one for each of two processes.
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
 
 test-attack: setup ## Kills, writers and a second Neve at points of every operation, by ATTACK_SEED.
 	$(BIN)/python -m pytest tests/attack

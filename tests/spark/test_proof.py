@@ -149,7 +149,6 @@ def test_a_bad_commit_below_another_one_is_not_rolled_back(lake):
     assert outcome.status is Status.FAILED
     assert outcome.reason.endswith("so it was not rolled back: use neve rollback.")
     assert lake.rows(table)["Row(id=100, kind='k0')"] == 1
-    assert f"neve-undo-{outcome.job_id}" in {ref.name for ref in lake.facts(table).refs}
 
 
 def test_an_engine_that_does_nothing_is_believed(lake):
