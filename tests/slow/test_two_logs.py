@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.catalog.test_maintenance_log import rows, write_alone
+from tests.slow.catalog.test_maintenance_log import rows, write_alone
 
 from neve.testing.local_lake import LocalLake
 
@@ -25,7 +25,7 @@ def lake(tmp_path):
 def test_no_row_of_two_processes_is_lost(lake, tmp_path):
     program = tmp_path / "write.py"
     program.write_text(
-        "from tests.unit.catalog.test_maintenance_log import write_alone\n"
+        "from tests.slow.catalog.test_maintenance_log import write_alone\n"
         "print('ready', flush=True)\n"
         f"for n in range(3): write_alone({lake.properties!r}, f'a-{{n}}')\n",
         encoding="utf-8",
