@@ -89,13 +89,14 @@ class Oracle:
     def check_undo_tags(self, name: str, operations: Mapping[str, str], told: str) -> None:
         """Undoing a job that has an end goes exactly to what its first commit was made on."""
         table = self._load(name)
-        snapshots = [table.snapshot_by_id(snapshot_id) for snapshot_id in _ancestry(table)]
+        # Of a job that was rolled back, too: its snapshots are no longer those of main.
+        snapshots = sorted(table.metadata.snapshots, key=lambda one: -(one.sequence_number or 0))
         for ref, found in table.metadata.refs.items():
             job_id = ref.removeprefix(UNDO_REFS)
             # What a rollback leaves behind is tagged, and it commits nothing.
             if job_id == ref or operations.get(job_id) == "rollback":
                 continue
-            own = [s for s in snapshots if s is not None and _job_of(s) == job_id]
+            own = [snapshot for snapshot in snapshots if _job_of(snapshot) == job_id]
             assert own, f"{told}: {ref} of a job that committed nothing"
             assert found.snapshot_id == own[-1].parent_snapshot_id, f"{told}: {ref}"
 

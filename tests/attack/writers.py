@@ -79,8 +79,11 @@ def _add_again(session: SparkSession, name: str) -> str:
     One without deletes: pyiceberg applies those of a partition to younger files as well.
     """
     table = _table(session, name)
-    tasks = list(table.newScan().planFiles())
-    file = next((task.file().copy() for task in tasks if task.deletes().isEmpty()), None)
+    tasks = table.newScan().planFiles().iterator()
+    file = None
+    while file is None and tasks.hasNext():
+        task = tasks.next()
+        file = task.file().copy() if task.deletes().isEmpty() else None
     if file is None:
         raise Refused("There is no file without deletes.")
     table.newDelete().deleteFile(file).commit()
