@@ -34,6 +34,8 @@ class RemovedFiles:
     are_unnumbered: bool
     #: Snapshots that did nothing to them; a second try need not read them again.
     harmless: set[int] = field(default_factory=set)
+    #: Where the files are; known once somebody committed meanwhile.
+    _own: Any = field(default=None, init=False)
 
     def refuse_if_listed_anew(self, base: Any, snapshot: Any) -> None:
         head = base.currentSnapshot()
@@ -73,8 +75,10 @@ class RemovedFiles:
             self._refuse_any(snapshot.removedDataFiles(io), f"was removed {by}, and added again")
 
     def _refuse_any(self, changed: Any, what_happened: str) -> None:
+        if self._own is None:
+            self._own = self._paths(self.files)
         ours = self._paths(changed)
-        ours.retainAll(self._paths(self.files))
+        ours.retainAll(self._own)
         if not ours.isEmpty():
             raise self._conflict(f"{ours.iterator().next()} {what_happened}")
 
