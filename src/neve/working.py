@@ -67,10 +67,19 @@ class Working(Looking):
         """A worker for the jobs of the queue; it runs until it is drained."""
         return Worker(
             self._services,
-            settings,
+            settings or self.worker_settings(),
             services_for=self._worker_services,
             say=say,
             engine=self._app.engine_report,
+        )
+
+    def worker_settings(self, concurrency: int = 1) -> WorkerSettings:
+        """How workers of this configuration go about it."""
+        said = self._app.settings.set_aside
+        return WorkerSettings(
+            concurrency,
+            failures_before_set_aside=said.after_failures,
+            try_again_seconds=said.retry_after,
         )
 
     def scheduler(self) -> TurnKeeper:
