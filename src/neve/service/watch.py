@@ -130,8 +130,8 @@ def read_policy(services: Services) -> Reader:
         now, before = services.clock(), known.look if known else None
         look = look_at(facts, small, now, has_files=False)
         if before is not None and before.snapshot_id == look.snapshot_id:
-            seen = {"commits": before.commits, "small_file_ratio": before.small_file_ratio}
-            look = replace(look, **seen)
+            ratio = before.small_file_ratio
+            look = replace(look, commits=before.commits, small_file_ratio=ratio)
         if policy.triggers.small_file_ratio is not None and look.small_file_ratio is None:
             # Only the files tell; they are read when somebody has committed.
             look = look_at(services.surveyor.survey(table), small, now, has_files=True)
