@@ -1,7 +1,8 @@
 """A process that serves: the API, a worker and a scheduler, or some of them.
 
 On SIGTERM or SIGINT the scheduler ends, the worker drains while the API still answers, and the API
-ends last. A second signal ends everything at once; what was under way is settled by others.
+ends last. A second signal, a second later or more, ends everything at once; what was under way is
+settled by others.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ class Role(StrEnum):
 
 
 ALL_ROLES = tuple(Role)
+#: Wrappers send a signal to the process and to its group: that is one wish, and not two.
+SAME_SIGNAL_SECONDS = 1.0
 #: How often it is asked whether the digest of yesterday is due.
 DIGEST_SECONDS = 60.0
 
@@ -75,7 +79,7 @@ def run(
     settings, stop = settings or ServeSettings(), stop or threading.Event()
     fallen = Fallen(stop)
     parts = _parts(neve, settings, make_config or api_config, say, fallen)
-    with _signals(stop, say), ExitStack() as started:
+    with _signals(stop), ExitStack() as started:
         for part in parts:
             part.start()
             started.callback(part.stop)
@@ -282,16 +286,22 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _signals(stop: threading.Event, say: Say) -> Iterator[None]:
+def _signals(
+    stop: threading.Event, monotonic: Callable[[], float] = time.monotonic
+) -> Iterator[None]:
     """Let signals end the process in good order, where this thread is told of them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    asked_at: list[float] = []
+
     def ask(_: int, __: FrameType | None) -> None:
-        if stop.is_set():
+        if not asked_at:
+            asked_at.append(monotonic())
+            stop.set()
+        elif monotonic() - asked_at[0] >= SAME_SIGNAL_SECONDS:
             raise KeyboardInterrupt
-        stop.set()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

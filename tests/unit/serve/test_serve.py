@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ import uvicorn
 from neve import Neve
 from neve.model.errors import ConfigError, EnvironmentProblem, ExecutionError
 from neve.model.job import JobState
-from neve.serve import Role, ServeSettings, run
+from neve.serve import Role, ServeSettings, _signals, run
 
 WAIT_SECONDS = 30
 
@@ -170,6 +171,23 @@ def test_an_api_that_is_not_installed_is_explained(neve, monkeypatch):
     with pytest.raises(EnvironmentProblem) as caught:
         run(neve, ServeSettings((Role.API,), port=0), stop=threading.Event())
     assert "neve[server]" in caught.value.next_step
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_twice_at_once_is_one(first, second):
+    """`timeout` and the like send it to a process and to its group."""
+    stop, clock = threading.Event(), [100.0]
+    before = signal.getsignal(first)
+    with _signals(stop, lambda: clock[0]):
+        signal.raise_signal(first)
+        assert stop.is_set()
+        clock[0] += 0.9
+        signal.raise_signal(second)
+        clock[0] += 0.2
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(second)
+    assert signal.getsignal(first) is before
 
 
 def mistake(*_):
