@@ -123,10 +123,14 @@ class Working(Looking):
             return self.outline(table).table
         ref = self.table(table)
         try:
-            (found,) = self._app.by_trino(self._services).procedures.find([str(ref)])
-        except (InputError, ValueError) as error:
+            found = self._app.by_trino(self._services).procedures.find([str(ref)])
+        except InputError as error:
             raise TableNotFound(f"There is no table {ref}.") from error
-        return found
+        # A name may hold what a pattern holds, and means itself; Trino's are in lower case.
+        meant = next((table for table in found if str(table) == str(ref).lower()), None)
+        if meant is None:
+            raise TableNotFound(f"There is no table {ref}.")
+        return meant
 
     @property
     def job_arguments(self) -> Mapping[str, object]:

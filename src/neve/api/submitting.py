@@ -61,6 +61,9 @@ def queue(
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **arguments}
     known = neve.job_of_key(stored) if stored else None
+    if known is None and neve.job_arguments:
+        # Trino's jobs are not planned on the way, which would find out.
+        neve.known_table(table)
     job = known or neve.submit(
         table,
         operation,
