@@ -133,14 +133,18 @@ class Keeping(Looking):
 
         Nothing is started by asking: workers say themselves how their engine is.
         """
+        store = _check("store", lambda: _store(self._app))
         return [
-            _check("store", lambda: _store(self._app)),
+            store,
             *(_check(f"catalog {name}", self._catalog(name)) for name in self._app.catalogs.names),
-            *([self._engine()] if with_engine else []),
+            *([self._engine(store)] if with_engine else []),
         ]
 
-    def _engine(self) -> Check:
+    def _engine(self, store: Check) -> Check:
         name = self._app.settings.engine
+        if not store.passed:
+            # It would be waited for a second time.
+            return Check(name, False, "Workers tell it to the store, which is away.", store.fix)
         try:
             there = [worker for worker in self.workers() if worker.engine.engine == name]
         except NeveError as error:

@@ -46,6 +46,7 @@ from neve.sections import (
     OrphanSettings,
     SchedulerSettings,
     ServerSettings,
+    SetAsideSettings,
     SparkSettings,
     StateSettings,
     TrinoSettings,
@@ -61,6 +62,7 @@ __all__ = [
     "OrphanSettings",
     "SchedulerSettings",
     "ServerSettings",
+    "SetAsideSettings",
     "Settings",
     "SparkSettings",
     "StateSettings",
@@ -99,6 +101,7 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
+    set_aside: SetAsideSettings = SetAsideSettings()
     notifications: NotificationSettings = NotificationSettings()
     database: DatabaseSettings = DatabaseSettings()
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()

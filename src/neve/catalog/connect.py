@@ -19,7 +19,7 @@ from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.catalog.recent import RecentTables
-from neve.model.errors import ConfigError, NeveError
+from neve.model.errors import ConfigError, InputError, NeveError
 from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
 
@@ -133,7 +133,8 @@ class Catalogs:
 
     def _lock(self, name: str) -> threading.RLock:
         if name not in self._opening:
-            raise ConfigError(
+            # Trino has catalogs of its own, whose files cannot be looked at from here.
+            raise InputError(
                 f"There is no catalog named {name!r}.",
                 next_step="Add it under catalogs: in neve.yaml.",
             )

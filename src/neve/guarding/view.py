@@ -41,6 +41,7 @@ REFUSED = (
     "trigger",
     "warm_up",
     "worker",
+    "worker_settings",
     "write_plans",
 )
 #: What asks `table`, and what tells nothing about any table.

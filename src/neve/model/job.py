@@ -48,6 +48,8 @@ class Trigger(StrEnum):
 ENGINE = "engine"
 TRINO = "trino"
 SPARK = "spark"
+#: The argument that says of which request a job is one of several, where that has a key.
+TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
