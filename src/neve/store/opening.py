@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ def open_redis(url: str, prefix: str) -> RedisStore:
         ) from error
     # Its own choice would be structlog, which prints to where results are printed.
     stamina.instrumentation.set_on_retry_hooks([stamina.instrumentation.LoggingOnRetryHook])
+    # Where nobody has configured logging, Python would print a line of each pause.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
     return RedisStore(url, prefix=prefix)
 
 
