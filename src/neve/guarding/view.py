@@ -42,6 +42,7 @@ REFUSED = (
     "warm_up",
     "worker",
     "write_plans",
+    "write_spark_package",
 )
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (
