@@ -101,7 +101,7 @@ class App:
         """Use the caller's session, which is never stopped here."""
         from neve.spark.engine import BorrowedEngine
 
-        self.engine.use(BorrowedEngine(session))
+        self.engine.use(BorrowedEngine(session, self.settings.spark.package))
 
     def diagnose(
         self, table: TableRef, deep: bool, sample: int | None, metadata_folder: str | None
@@ -239,7 +239,7 @@ def make_engine(
             log=spark_log,
         )
 
-    return SparkEngine(make_session)
+    return SparkEngine(make_session, settings.package)
 
 
 def make_trino(settings: TrinoSettings) -> TrinoEngine:

@@ -21,7 +21,7 @@ from neve.demo import FileMetrics, Story, Validation, tell_story
 from neve.keeping import Keeping
 from neve.listeners import CarefulReporter, Listeners
 from neve.looking import Overrides, Table
-from neve.machine import Check
+from neve.machine import Check, SparkPackage
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
 from neve.model.expiry import Consumer
@@ -70,6 +70,7 @@ __all__ = [
     "FileMetrics",
     "ImportedPolicies",
     "Neve",
+    "SparkPackage",
     "Story",
     "TableTurn",
     "Validation",

@@ -57,6 +57,8 @@ class SparkSettings(Section):
     conf: dict[str, str] = Field(default_factory=dict, repr=False)
     #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
     commit_gate: bool = True
+    #: How executors of a cluster come by Neve's code: `auto`, `installed`, or an archive's address.
+    package: str = Field(default="auto", min_length=1)
 
     @field_validator("conf", mode="before")
     @classmethod

@@ -219,6 +219,9 @@ def load_settings(
                 name: _absolute(properties, folder)
                 for name, properties in settings.catalogs.items()
             },
+            "spark": settings.spark.model_copy(
+                update={"package": _absolute_package(settings.spark.package, folder)}
+            ),
             "state": settings.state.model_copy(
                 update={"url": absolute_sqlite_url(settings.state.url, folder)}
             ),
@@ -226,6 +229,13 @@ def load_settings(
     )
     remember_secrets(loaded, loaded.secrets())
     return loaded
+
+
+def _absolute_package(package: str, folder: Path) -> str:
+    """Where a package lies, as an address; words that name none stay as they are."""
+    if package in ("auto", "installed") or "://" in package:
+        return package
+    return _absolute_path(package, folder).as_uri()
 
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from neve.model.steps import (
     RewriteManifests,
     RewritePositionDeleteFiles,
 )
-from neve.neve import Check, FileMetrics, Validation
+from neve.neve import Check, FileMetrics, SparkPackage, Validation
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -325,6 +325,7 @@ def schemas() -> dict[str, Schema]:
         "maintain": schema_of(Maintained),
         "demo": schema_of(Demo),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
+        "spark-package": schema_of(SparkPackage),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
         "keys": any_of(schema_of(list[KeyView]), schema_of(KeyView, NewKey), schema_of(RevokedKey)),
         "audit": any_of(list_of(schema_of(AuditEntry, AuditPlace)), schema_of(VerifiedLog)),

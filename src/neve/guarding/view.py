@@ -43,6 +43,7 @@ REFUSED = (
     "worker",
     "worker_settings",
     "write_plans",
+    "write_spark_package",
 )
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (
