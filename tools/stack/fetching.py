@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from layout import StackError, locked
@@ -42,6 +43,16 @@ def once(folder: Path, fill: Callable[[Path], None]) -> Path:
 def go_install(package: str, into: Path) -> None:
     environment = os.environ | {"GOBIN": str(into), "CGO_ENABLED": "0"}
     _run("go", ["install", package], into, environment, install="Go 1.24 or newer")
+
+
+@contextlib.contextmanager
+def go_module(module: str, version: str) -> Iterator[Path]:
+    """The files of a module, without those that it needs, for as long as they are read."""
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = os.environ | {"GOMODCACHE": scratch, "GOFLAGS": "-modcacherw"}
+        arguments = ["mod", "download", f"{module}@{version}"]
+        _run("go", arguments, Path(scratch), environment, install="Go 1.24 or newer")
+        yield Path(scratch, f"{module}@{version}")
 
 
 def maven_copy(coordinates: str, into: Path) -> Path:
