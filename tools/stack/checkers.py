@@ -1,13 +1,18 @@
 """Say where a program is that checks files of deploy/ and .github/; Go makes it once.
 
-    python tools/stack/checkers.py helm | kubeconform | actionlint | kubernetes-schemas
+    python tools/stack/checkers.py NAME
 
-The last one is a folder: JSON Schemas of what Kubernetes takes, made from its own description.
+The names: helm, kubeconform, actionlint, and two that are no programs, kubernetes-schemas and
+compose-schema: a folder of JSON Schemas of what Kubernetes takes, made from its own
+description, and the one of what compose takes.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from fetching import go_install, go_module, once
@@ -19,7 +24,7 @@ PACKAGES = {
     "kubeconform": ("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0"),
     "actionlint": ("github.com/rhysd/actionlint/cmd/actionlint", "v1.7.7"),
 }
-SCHEMAS = "kubernetes-schemas"
+COMPOSE = ("github.com/compose-spec/compose-go/v2", "v2.9.0")
 
 
 def checker(name: str) -> Path:
@@ -40,16 +45,34 @@ def schemas() -> Path:
         with go_module("k8s.io/kubernetes", KUBERNETES) as module:
             write_schemas(module / "api" / "openapi-spec" / "swagger.json", into)
 
-    return once(cache / f"{SCHEMAS}-{KUBERNETES}", fill)
+    return once(cache / f"kubernetes-schemas-{KUBERNETES}", fill)
 
+
+def compose_schema() -> Path:
+    """The schema of compose files, as its own library has it."""
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    name = "compose-spec.json"
+
+    def fill(into: Path) -> None:
+        with go_module(*COMPOSE) as module:
+            shutil.copy(module / "schema" / name, into / name)
+
+    return once(cache / f"compose-schema-{COMPOSE[1]}", fill) / name
+
+
+KNOWN: dict[str, Callable[[], Path]] = {
+    **{name: partial(checker, name) for name in PACKAGES},
+    "kubernetes-schemas": schemas,
+    "compose-schema": compose_schema,
+}
 
 if __name__ == "__main__":
-    known = [*PACKAGES, SCHEMAS]
-    if len(sys.argv) != 2 or sys.argv[1] not in known:
-        print(f"usage: checkers.py {' | '.join(known)}", file=sys.stderr)
+    if len(sys.argv) != 2 or sys.argv[1] not in KNOWN:
+        print(f"usage: checkers.py {' | '.join(KNOWN)}", file=sys.stderr)
         sys.exit(2)
     try:
-        print(schemas() if sys.argv[1] == SCHEMAS else checker(sys.argv[1]))
+        print(KNOWN[sys.argv[1]]())
     except StackError as error:
         print(f"stack: {error}", file=sys.stderr)
         sys.exit(1)

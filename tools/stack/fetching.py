@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -53,6 +54,18 @@ def go_module(module: str, version: str) -> Iterator[Path]:
         arguments = ["mod", "download", f"{module}@{version}"]
         _run("go", arguments, Path(scratch), environment, install="Go 1.24 or newer")
         yield Path(scratch, f"{module}@{version}")
+
+
+def uv_environment(lock: Path, into: Path) -> None:
+    """An environment of exactly the lock, that may be moved afterwards."""
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else "uv"
+    install = "uv (pip install uv)"
+    arguments = ["venv", "-q", "--relocatable", "--allow-existing", "--python", sys.executable, "."]
+    _run(uv, arguments, into, dict(os.environ), install=install)
+    arguments = ["pip", "install", "-q", "--require-hashes", "-r", str(lock)]
+    arguments += ["--python", str(into / "bin" / "python")]
+    _run(uv, arguments, into, dict(os.environ), install=install)
 
 
 def maven_copy(coordinates: str, into: Path) -> Path:
