@@ -95,12 +95,14 @@ def test_every_query_of_the_page_is_answered(shop, maintained):
     answers = [
         shop.sql(text.replace("iceberg.lakehouse.", "iceberg.shop.")) for text in statements()
     ]
-    newest, gained, failed, still_failing, weeks, snapshots, history, sizes = answers
+    newest, gained, failed, still_failing, weeks, judged, worst, snapshots, history, sizes = answers
 
     assert len(newest) == 7
     assert [row[1:] for row in gained[:1]] == [["orders", 4, 1, 3]]
     assert {row[0] for row in failed} == {row[0] for row in still_failing} == {"gone"}
     assert [row[1:3] for row in weeks] == [[7, 3]]
+    assert [row[4] for row in judged] == [4, 1]
+    assert [row[0] for row in worst] == ["orders"]
     assert [row[2] for row in snapshots][-1] == 1
     assert any(row[5] for row in snapshots), "the snapshot of Neve's job bears its id"
     assert history[0][1:3] == ["orders", 1]
@@ -126,7 +128,7 @@ def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained,
 
     assert [status for status, _ in result["imported"]] == [200, 200], result["imported"]
     # The second time replaced the first: ids are fixed.
-    assert len(result["charts"]) == 7
+    assert len(result["charts"]) == 8
     assert sorted(result["shown"]) == sorted(result["charts"])
     for name, answer in result["charts"].items():
         assert answer["status"] == 200, (name, answer)
