@@ -56,6 +56,12 @@ class Place:
         python = self.program("python")
         self.run(self.uv, "pip", "install", "-q", "--python", python, *self.pinned(), what)
 
+    def install_locked(self, lock: str) -> None:
+        """As images do: exactly the lock, then the wheel alone."""
+        install = (self.uv, "pip", "install", "-q", "--python", self.program("python"))
+        self.run(*install, "--require-hashes", "-r", str(ROOT / lock))
+        self.run(*install, "--no-deps", str(self.wheel))
+
     def pinned(self) -> list[str]:
         return ["--constraints", str(self.folder / "constraints.txt")]
 
@@ -143,6 +149,22 @@ def test_the_extra_of_a_server_is_all_that_a_server_needs(make_place):
         "with Neve.open() as neve: print(len(create_app(neve).openapi()['paths']))"
     )
     assert int(place.run(place.program("python"), "-c", program)) > 20
+
+
+def test_the_lock_of_the_image_is_all_that_the_wheel_needs(make_place):
+    place = make_place()
+    place.install_locked("deploy/image/requirements.lock")
+
+    place.run(place.uv, "pip", "check", "--python", place.program("python"))
+    assert place.run(place.program("neve"), "--version") == f"neve {VERSION}\n"
+
+
+def test_a_function_works_with_its_lock_alone(make_place):
+    place = make_place()
+    place.install_locked("deploy/lambda/requirements.lock")
+
+    told = place.run(place.program("python"), str(ROOT / "examples" / "lambda" / "invoke.py"))
+    assert '"people": 5' in told.splitlines()[-1]
 
 
 def test_the_demo_runs_without_an_installation(make_place):
