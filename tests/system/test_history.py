@@ -110,7 +110,7 @@ def test_every_query_of_the_page_is_answered(shop, maintained):
 
 
 def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained, tmp_path):
-    program = [sys.executable, str(ROOT / "tools" / "stack" / "superset.py")]
+    program = [sys.executable, str(ROOT / "tools" / "stack" / "checkers.py"), "superset"]
     told = subprocess.run(program, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     facts = stack.facts["trino"]

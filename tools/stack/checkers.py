@@ -2,9 +2,9 @@
 
     python tools/stack/checkers.py NAME
 
-The names: helm, kubeconform, actionlint, and two that are no programs, kubernetes-schemas and
-compose-schema: a folder of JSON Schemas of what Kubernetes takes, made from its own
-description, and the one of what compose takes.
+The names: helm, kubeconform, actionlint; superset, which is the Python of its environment; and two
+that are no programs, kubernetes-schemas and compose-schema: a folder of JSON Schemas of what
+Kubernetes takes, made from its own description, and the one of what compose takes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from fetching import go_install, go_module, once
 from kubernetes_schemas import KUBERNETES, write_schemas
 from layout import StackError, cache_folder
+from superset import superset
 
 PACKAGES = {
     "helm": ("helm.sh/helm/v3/cmd/helm", "v3.22.0"),
@@ -65,6 +66,7 @@ KNOWN: dict[str, Callable[[], Path]] = {
     **{name: partial(checker, name) for name in PACKAGES},
     "kubernetes-schemas": schemas,
     "compose-schema": compose_schema,
+    "superset": superset,
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Say where Superset's Python is; its environment is made once, from a lock of its own.
-
-    python tools/stack/superset.py
+"""Superset in an environment that is made once, from a lock of its own.
 
 Superset keeps other versions of many packages than Neve, so that it never shares an environment.
 """
@@ -8,11 +6,10 @@ Superset keeps other versions of many packages than Neve, so that it never share
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 
 from fetching import once, uv_environment
-from layout import CHECKOUT, StackError, cache_folder
+from layout import CHECKOUT, cache_folder
 
 LOCK = CHECKOUT / "deploy" / "superset" / "requirements.lock"
 
@@ -24,11 +21,3 @@ def superset() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     made = once(cache / f"superset-{digest}", lambda into: uv_environment(LOCK, into))
     return made / "bin" / "python"
-
-
-if __name__ == "__main__":
-    try:
-        print(superset())
-    except StackError as error:
-        print(f"stack: {error}", file=sys.stderr)
-        sys.exit(1)
