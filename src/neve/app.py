@@ -36,6 +36,7 @@ from neve.telemetry import SparkLine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from neve.database.health_history import HealthHistory
     from neve.database.ports import Queries
     from neve.database.service import Database
     from neve.spark.engine import SparkEngine
@@ -181,6 +182,13 @@ def make_database(settings: Settings, catalogs: Catalogs, services: Services) ->
         said.catalog or catalogs.default,
         partial(make_in_process_engine, catalogs),
     )
+
+
+def make_health_history(app: App) -> HealthHistory:
+    from neve.catalog.tenant_tables import CatalogTables
+    from neve.database.health_history import HealthHistory
+
+    return HealthHistory(CatalogTables(app.catalogs), app.store)
 
 
 def make_in_process_engine(catalogs: Catalogs) -> Engine:

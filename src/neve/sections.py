@@ -172,7 +172,7 @@ class TrinoSettings(Section):
     password: str | None = Field(default=None, repr=False)
     http_scheme: Literal["http", "https"] = "http"
     catalog: str = "iceberg"
-    #: Keys may not be called `schema` in a pydantic model, so the field has another name.
+    # Keys may not be called `schema` in a pydantic model, so the field has another name.
     schema_name: str = Field(default="lakehouse", alias="schema")
     file_size_threshold: str = "10MB"
     snapshot_retention: str = "7d"

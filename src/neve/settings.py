@@ -86,8 +86,9 @@ class Settings(BaseSettings):
         extra="forbid", frozen=True, env_prefix="NEVE_", env_nested_delimiter="__"
     )
 
-    # Catalogs may hold secrets, so they are not shown.
+    #: By name, each with the properties that pyiceberg takes; they may hold secrets.
     catalogs: dict[str, dict[str, str]] = Field(default_factory=dict, repr=False)
+    #: The catalog of names without one; the first of them where nothing is said.
     default_catalog: str | None = None
     #: Who runs `neve maintain`.
     engine: Literal["spark", "trino"] = "spark"
@@ -104,6 +105,7 @@ class Settings(BaseSettings):
     set_aside: SetAsideSettings = SetAsideSettings()
     notifications: NotificationSettings = NotificationSettings()
     database: DatabaseSettings = DatabaseSettings()
+    #: What tables should get, and when.
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False

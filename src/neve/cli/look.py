@@ -59,6 +59,9 @@ def _table_document(facts: TableFacts) -> dict[str, Any]:
 
 def health(
     table: Annotated[str, typer.Argument(help="A table, or a glob such as 'lake.demo.*'.")],
+    record: Annotated[
+        bool, typer.Option("--record", help="Also write it to _health_history beside the table.")
+    ] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -69,6 +72,8 @@ def health(
         found = neve.find(table)
         judge = partial(neve.health, with_set_policies=_has_state(neve, out))
         judged, problems = one_by_one(found.tables, judge, found.problems.values())
+        for history in neve.record_health(judged) if record else ():
+            out.tell(f"Recorded in {history}.")
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return

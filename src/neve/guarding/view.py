@@ -30,6 +30,7 @@ REFUSED = (
     "import_policies",
     "maintain",
     "read_plans",
+    "record_health",
     "restore",
     "rollback",
     "run",
