@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,8 @@ from neve.model.table import TableRef
 
 #: Jobs that are looked through for one page; it may end early, and the next one goes on.
 MAX_LOOKED_THROUGH = 10_000
+#: An operation and the arguments of its job.
+Wanted = tuple[str, Mapping[str, object]]
 
 
 class GuardedJobs(GuardedTables):
@@ -137,10 +139,20 @@ class GuardedJobs(GuardedTables):
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> None:
         """Raise unless the job may be queued: rights, quotas, and a second person."""
-        self._allow(table, rights_for(operation, arguments))
-        self._check_quota(tenant, 1)
-        if not self._needs_approval(operation, arguments):
-            return
+        self._admit_all(table, [(operation, arguments)], tenant)
+
+    def _admit_all(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> None:
+        """The same for several: all of them, or none. What a person agreed to is used up last."""
+        for operation, arguments in wanted:
+            self._allow(table, rights_for(operation, arguments))
+        self._check_quota(tenant, len(wanted))
+        for operation, arguments in wanted:
+            if self._needs_approval(operation, arguments):
+                self._use_approval(table, operation, arguments, tenant)
+
+    def _use_approval(
+        self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
+    ) -> None:
         approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments)
         if not self.access.use_approval(approval):
             raise ApprovalNeeded(

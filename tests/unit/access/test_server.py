@@ -316,7 +316,7 @@ def test_a_caller_asks_so_often(make_world):
 
 @pytest.mark.promise(60)
 def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
-    monkeypatch.setattr("neve.api.rates.FAILURES_PER_MINUTE", 3)
+    monkeypatch.setattr("neve.access.rates.FAILURES_PER_MINUTE", 3)
     world = make_world()
     headers = {"Authorization": "Bearer neve_aaaaaaaaaa_guess"}
     statuses = [world.client.get("/api/v1/jobs", headers=headers).status_code for _ in range(5)]

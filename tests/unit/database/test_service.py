@@ -12,6 +12,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from tests.unit.database.lake import ask, create, open_neve, rows, write
 
 from neve.catalog import appending
+from neve.database.compacting import still_running
 from neve.model.errors import (
     CommitUnknown,
     ExecutionError,
@@ -283,7 +284,7 @@ def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, datab
     five(database)
     begun = database.begin_compact(ask("COMPACT", target_file_size_mb=256, expire_snapshots=True))
     assert database.compaction(begun) is None
-    assert not database.still_running(begun).compacted
+    assert not still_running(begun).compacted
 
     stats = CompactionStats(5, 1, 5, 5, 5000, 1000, 4000, 0, 12.5, 1)
     rewrite = finish(neve, stats)
