@@ -24,8 +24,8 @@ def open_neve(folder, **database):
     return Neve.open(path)
 
 
-def ask(operation, tenant="a", table="users", **more):
-    place = {"tenant_id": tenant, "namespace": "default", "table": table}
+def ask(operation, tenant="a", table="users", namespace="default", **more):
+    place = {"tenant_id": tenant, "namespace": namespace, "table": table}
     return REQUEST.validate_python({"operation": operation, **place, **more})
 
 
