@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from neve.access.rights import Caller, Right
 from neve.guarding.notes import Notes
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, TableNotFound
+from neve.model.errors import AccessDenied, TableNotFound, UnknownCatalog
 from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
@@ -33,7 +34,8 @@ class GuardedTables(Neve):
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means, if the caller has the right of this request on it."""
-        ref = super().table(name)
+        with self._catalogs_unnamed(str(name)):
+            ref = super().table(name)
         self._notes.table = str(ref)
         self._allow(ref, (self._right,))
         return ref
@@ -63,10 +65,7 @@ class GuardedTables(Neve):
     def _allow(self, table: TableRef, rights: Collection[Right]) -> None:
         if not self.caller.sees(table):
             # In the words for a table that is not there: nobody learns that it is.
-            raise TableNotFound(
-                f"There is no table {table}.",
-                next_step=f"List tables: neve tables '{table.catalog}.*'",
-            )
+            raise _no_table(str(table), table.catalog)
         for right in sorted(rights):
             if not self.caller.may(right, table):
                 raise _denied(right, f"on table {table}")
@@ -81,11 +80,23 @@ class GuardedTables(Neve):
 
     def find(self, *patterns: str) -> Found:
         """Tables that the caller sees, and troubles of catalogs that it has to do with."""
-        return self._seen_of(super().find(*patterns))
+        with self._catalogs_unnamed(*patterns):
+            return self._seen_of(super().find(*patterns))
 
     def maintainable(self, *patterns: str) -> Found:
         """The same of tables that `maintain` would take."""
-        return self._seen_of(super().maintainable(*patterns))
+        with self._catalogs_unnamed(*patterns):
+            return self._seen_of(super().maintainable(*patterns))
+
+    @contextmanager
+    def _catalogs_unnamed(self, *names: str) -> Iterator[None]:
+        """Which catalogs there are is for whoever looks at all of them."""
+        try:
+            yield
+        except UnknownCatalog as error:
+            if self._sees_all:
+                raise
+            raise _no_table(names[0], names[0].partition(".")[0]) from error
 
     def _seen_of(self, found: Found) -> Found:
         if self._sees_all:
@@ -136,6 +147,12 @@ class GuardedTables(Neve):
 
     def _has_to_do_with(self, catalog: str) -> bool:
         return any(grant.may_be_in(catalog) for grant in self.caller.grants)
+
+
+def _no_table(name: str, catalog: str) -> TableNotFound:
+    return TableNotFound(
+        f"There is no table {name}.", next_step=f"List tables: neve tables '{catalog}.*'"
+    )
 
 
 def _denied(right: Right, where: str) -> AccessDenied:
