@@ -17,7 +17,7 @@ from neve.client.client import NeveClient
 from neve.database.bodies import REQUEST, Compact, CompactAnswer, CreateTable, Query, Write
 from neve.database.service import write_answer
 from neve.guarding import Guarded, Notes
-from neve.model.errors import AccessDenied, NeveError
+from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated
 from neve.neve import Neve
 
 PATHS = ("/database", "/api/v1/database")
@@ -141,8 +141,15 @@ def _compact(neve: Guarded, request: Compact) -> Answer:
     seconds = neve.database_rules.compact_wait_seconds + PATIENCE_SECONDS
     key = neve.database_service_key
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    with NeveClient(url, timeout_seconds=seconds, headers=headers) as client:
-        answer = CompactAnswer(**client.database(request.model_dump()))
+    try:
+        with NeveClient(url, timeout_seconds=seconds, headers=headers) as client:
+            answer = CompactAnswer(**client.database(request.model_dump()))
+    except (NotAuthenticated, AccessDenied) as error:
+        # The caller may: it is the function that may not.
+        raise ConfigError(
+            "The service that compacts for this function refused it.",
+            next_step="Give database.service_key a key of the service for this tenant's tables.",
+        ) from error
     return told(answer, 200 if answer.stats else 202)
 
 

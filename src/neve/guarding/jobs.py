@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from neve.access.asked import OVERRIDES, rights_for, sensitive
-from neve.access.quotas import check_quota
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
@@ -145,7 +144,7 @@ class GuardedJobs(GuardedTables):
         """The same for several: all of them, or none. What a person agreed to is used up last."""
         for operation, arguments in wanted:
             self._allow(table, rights_for(operation, arguments))
-        self._check_quota(tenant, len(wanted))
+        self.access.check_room(tenant, len(wanted))
         for operation, arguments in wanted:
             if self._needs_approval(operation, arguments):
                 self._use_approval(table, operation, arguments, tenant)
@@ -166,11 +165,6 @@ class GuardedJobs(GuardedTables):
     def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
         return sensitive(operation, arguments) in self.access.settings.approval
 
-    def _check_quota(self, tenant: str, jobs: int) -> None:
-        quota = self.access.quota(tenant)
-        if not quota.is_unlimited:
-            check_quota(quota, self.access.usage(tenant, quota), tenant, self.now(), jobs)
-
     def expect(
         self,
         table: TableRef,
@@ -187,7 +181,7 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        self._check_quota(self.acting_tenant(tenant), len(wanted))
+        self.access.check_room(self.acting_tenant(tenant), len(wanted))
 
     def _sees_job(self, job: Job) -> bool:
         return self._sees_all or self.caller.sees_job(job.table, job.tenant)

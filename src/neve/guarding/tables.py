@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from neve.access.rights import Caller, Right
 from neve.guarding.notes import Notes
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, TableNotFound, UnknownCatalog
+from neve.model.errors import AccessDenied, InputError, TableNotFound, UnknownCatalog
 from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
@@ -34,8 +33,13 @@ class GuardedTables(Neve):
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means, if the caller has the right of this request on it."""
-        with self._catalogs_unnamed(str(name)):
+        try:
             ref = super().table(name)
+        except UnknownCatalog as error:
+            if self._sees_all:
+                raise
+            # Which catalogs there are is for whoever looks at all of them.
+            raise _no_table(str(name), str(name).partition(".")[0]) from error
         self._notes.table = str(ref)
         self._allow(ref, (self._right,))
         return ref
@@ -80,29 +84,29 @@ class GuardedTables(Neve):
 
     def find(self, *patterns: str) -> Found:
         """Tables that the caller sees, and troubles of catalogs that it has to do with."""
-        with self._catalogs_unnamed(*patterns):
-            return self._seen_of(super().find(*patterns))
+        return self._seen_of(super().find, patterns)
 
     def maintainable(self, *patterns: str) -> Found:
         """The same of tables that `maintain` would take."""
-        with self._catalogs_unnamed(*patterns):
-            return self._seen_of(super().maintainable(*patterns))
+        return self._seen_of(super().maintainable, patterns)
 
-    @contextmanager
-    def _catalogs_unnamed(self, *names: str) -> Iterator[None]:
-        """Which catalogs there are is for whoever looks at all of them."""
-        try:
-            yield
-        except UnknownCatalog as error:
-            if self._sees_all:
-                raise
-            raise _no_table(names[0], names[0].partition(".")[0]) from error
-
-    def _seen_of(self, found: Found) -> Found:
+    def _seen_of(self, find: Callable[..., Found], patterns: Sequence[str]) -> Found:
         if self._sees_all:
-            return found
+            return find(*patterns)
+        # In a catalog that is not there, there is as little as in one of others.
+        wanted = [pattern for pattern in patterns if not self._is_nowhere(pattern)]
+        found = find(*wanted) if wanted or not patterns else Found([])
         problems = {n: e for n, e in found.problems.items() if self._has_to_do_with(n)}
         return Found([table for table in found.tables if self.caller.sees(table)], problems)
+
+    def _is_nowhere(self, name: str) -> bool:
+        try:
+            super().table(name)
+        except UnknownCatalog:
+            return True
+        except InputError:
+            return False
+        return False
 
     def policy(self, table: Table, overrides: Overrides = None) -> EffectivePolicy:
         """The table's policy; of policies that are not for it, a tenant hears nothing."""

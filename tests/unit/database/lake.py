@@ -11,13 +11,14 @@ from neve.testing.local_lake import LocalLake
 FIELDS = {"name": {"type": "string", "required": True}, "age": {"type": "integer"}}
 
 
-def open_neve(folder, **database):
+def open_neve(folder, access=None, **database):
     """The catalog's database is made as those of other tests are, which is quicker."""
     lake = LocalLake(folder / "lake")
     settings = {
         "catalogs": {"lake": lake.properties},
         "state": {"url": f"sqlite:///{folder / 'state.db'}"},
         "database": database,
+        **({"access": access} if access else {}),
     }
     path = folder / "neve.yaml"
     path.write_text(yaml.safe_dump(settings))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -246,6 +247,20 @@ def test_a_recommendation_may_become_a_job(tmp_path):
         (job,) = neve.history()
 
     assert (job.operation, job.trigger, job.tenant) == ("rewrite_data_files", Trigger.EVENT, "x-y")
+
+
+@pytest.mark.promise(60)
+def test_a_recommendation_becomes_no_job_where_its_tenant_has_no_room(tmp_path):
+    access = {"quotas": {"x-y": {"max_open_jobs": 0}}}
+    with open_neve(tmp_path, access=access, compaction={"submit_recommended": True}) as neve:
+        create(neve.database, tenant="x-y")
+        warnings = []
+        neve.database._services = replace(neve.database._services, warn=warnings.append)
+        for number in range(5):
+            write(neve.database, {"name": str(number)}, tenant="x-y")
+        neve.database.close()
+        assert neve.history() == []
+    assert "may have 0" in warnings[0]
 
 
 def finish(neve, stats):
