@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.types import ListType, MapType, NestedField, StructType
 
 from neve.catalog.errors import failures, first_line
+from neve.catalog.projection import keep_nulls
 from neve.catalog.sending import load, send
 from neve.model.database import MAX_FORMAT_VERSION, Column, Row, WriteKey
 from neve.model.errors import CatalogError, ExecutionError
@@ -52,10 +54,7 @@ class PyicebergTable:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(
-            Column(field.name, str(field.field_type), field.required)
-            for field in self._table.schema().fields
-        )
+        return tuple(column_of(field) for field in self._table.schema().fields)
 
     @property
     def layout(self) -> tuple[int, int]:
@@ -87,8 +86,9 @@ class PyicebergTable:
         # Importing Arrow takes longer than a health check, which stages nothing.
         from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
-        arrow = arrow_rows(self._table, rows)
+        keep_nulls()
         try:
+            arrow = arrow_rows(self._table, rows)
             files = _dataframe_to_data_files(self._table.metadata, arrow, self._table.io)
             return DataFiles(tuple(files))
         except failures() as error:
@@ -107,6 +107,20 @@ class PyicebergTable:
         for file in staged.files:
             producer.append_data_file(file)
         return send(self._ref, self._catalog, self._table, producer)
+
+
+def column_of(field: NestedField) -> Column:
+    """A field of a schema, with those that it is made of."""
+    kind = field.field_type
+    if isinstance(kind, StructType):
+        parts, name = kind.fields, "struct"
+    elif isinstance(kind, ListType):
+        parts, name = (kind.element_field,), "list"
+    elif isinstance(kind, MapType):
+        parts, name = (kind.key_field, kind.value_field), "map"
+    else:
+        return Column(field.name, str(kind), field.required)
+    return Column(field.name, name, field.required, tuple(map(column_of, parts)))
 
 
 def open_table(ref: TableRef, catalog: Catalog) -> PyicebergTable:

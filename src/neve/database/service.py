@@ -26,7 +26,7 @@ from neve.database.detecting import Detector, Finding, is_due
 from neve.database.group_commit import GroupCommit
 from neve.database.names import tenant_of, tenant_table
 from neve.database.ports import Queries, Tables
-from neve.database.statements import Statement, Wanted, read_statement, select_all
+from neve.database.statements import Relation, Statement, read_statement, select_all
 from neve.database.writing import BatchWriter, PendingWrite, Written
 from neve.model.database import DatabaseRules, QueryLimits
 from neve.model.errors import NeveError, QueryLimit, TableExists, TableNotFound
@@ -148,7 +148,8 @@ class Database:
             limits = replace(limits, max_rows=min(request.limit, limits.max_rows))
         ends_at = time.monotonic() + limits.max_seconds
         own = self.table_of(request)
-        statement = read_statement(request.sql) if request.sql else select_all(own.name)
+        plain = select_all(own.name, limits.max_rows)
+        statement = read_statement(request.sql) if request.sql else plain
         if not self._querying.acquire(timeout=limits.max_seconds):
             raise QueryLimit("Too many queries run at once.", next_step="Ask again in a while.")
         try:
@@ -176,20 +177,20 @@ class Database:
             if time.monotonic() > ends_at:
                 raise QueryLimit(f"The query took longer than {limits.max_seconds:g} seconds.")
 
-        def read(wanted: Wanted) -> object:
-            namespace = wanted.namespace or request.namespace
-            table = self.table(request.tenant_id, namespace, wanted.table)
+        def read(relation: Relation) -> object:
+            namespace = relation.namespace or request.namespace
+            table = self.table(request.tenant_id, namespace, relation.table)
             try:
                 if not may_read(table):
                     raise TableNotFound("")
-                return self._tables.scan(table, wanted.columns, limits, deadline)
+                return self._tables.scan(table, relation.wanted, limits, deadline)
             except TableNotFound:
                 raise TableNotFound(
-                    f"There is no table {wanted.table} in namespace {namespace}.",
+                    f"There is no table {relation.table} in namespace {namespace}.",
                     next_step="CREATE_TABLE makes it.",
                 ) from None
 
-        return {name: read(wanted) for name, wanted in statement.relations.items()}
+        return {name: read(relation) for name, relation in statement.relations.items()}
 
     def begin_compact(self, request: Compact, asker: Asker = ANYBODY) -> compacting.Compaction:
         """Queue its jobs; a worker runs them."""
