@@ -6,6 +6,7 @@ answer so after it has applied the commit, and the table would be unreadable fro
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,11 +16,11 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.types import ListType, MapType, NestedField, StructType
 
-from neve.catalog.errors import failures, first_line
+from neve.catalog.errors import failures, first_line, unreachable
 from neve.catalog.projection import keep_nulls
 from neve.catalog.sending import load, send
 from neve.model.database import MAX_FORMAT_VERSION, Column, Row, WriteKey
-from neve.model.errors import CatalogError, ExecutionError
+from neve.model.errors import CatalogError, ExecutionError, RecordsRefused
 from neve.model.table import TableRef
 from neve.model.write_keys import from_text, to_text
 
@@ -91,10 +92,9 @@ class PyicebergTable:
             arrow = arrow_rows(self._table, rows)
             files = _dataframe_to_data_files(self._table.metadata, arrow, self._table.io)
             return DataFiles(tuple(files))
-        except failures() as error:
-            raise CatalogError(
-                f"Rows for {self._ref} could not be written: {first_line(error)}"
-            ) from error
+        except unwritten() as error:
+            kind = RecordsRefused if _is_about_values(error) else CatalogError
+            raise kind(f"Rows for {self._ref} could not be written: {first_line(error)}") from error
 
     def commit(self, staged: object, keys: Sequence[WriteKey], write_id: str) -> int:
         """One request against this state; what an error means is read from the table."""
@@ -121,6 +121,18 @@ def column_of(field: NestedField) -> Column:
     else:
         return Column(field.name, str(kind), field.required)
     return Column(field.name, name, field.required, tuple(map(column_of, parts)))
+
+
+def unwritten() -> tuple[type[BaseException], ...]:
+    """All that goes wrong where rows become files; of values without a transform, too."""
+    return (*failures(), ArithmeticError, AttributeError)
+
+
+def _is_about_values(error: BaseException) -> bool:
+    """Whether other rows might be written; a partition's value becomes a part of a path."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENAMETOOLONG or "KeyTooLong" in str(error)
+    return not isinstance(error, unreachable())
 
 
 def open_table(ref: TableRef, catalog: Catalog) -> PyicebergTable:

@@ -14,7 +14,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
-from pyiceberg.types import NestedField, UUIDType
+from pyiceberg.types import BinaryType, IcebergType, NestedField, TimeType, UUIDType
 
 from neve.catalog.appending import PyicebergTable, open_table
 from neve.catalog.connect import Catalogs
@@ -30,6 +30,12 @@ from neve.model.table import TableRef
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Types whose rows pyiceberg cannot group by a transform.
+UNWRITABLE: dict[str, tuple[type[IcebergType], ...]] = {
+    "identity": (UUIDType,),
+    "bucket": (TimeType,),
+    "truncate": (BinaryType,),
+}
 #: Not with the prefix of Neve, since that is for policies.
 CREATION_ID = "creation-request-id"
 
@@ -169,9 +175,9 @@ def iceberg_spec(new: NewTable, schema: Schema) -> PartitionSpec:
     for number, part in enumerate(new.partitions):
         transform = parse_transform(part.transform)
         source = schema.find_field(part.column)
-        # pyiceberg cannot group rows by UUIDs.
-        is_uuid = isinstance(source.field_type, UUIDType) and part.transform == "identity"
-        if is_uuid or not transform.can_transform(source.field_type):
+        kind = part.transform.partition("[")[0]
+        is_unwritable = isinstance(source.field_type, UNWRITABLE.get(kind, ()))
+        if is_unwritable or not transform.can_transform(source.field_type):
             raise InputError(
                 f"Column {part.column} of type {source.field_type} cannot be partitioned by "
                 f"{part.transform}."

@@ -7,7 +7,7 @@ import binascii
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal, InvalidOperation
 from typing import TypeVar
 from uuid import UUID
@@ -214,7 +214,10 @@ def _moment_with_zone(value: object) -> datetime:
     found = _any_moment(value)
     if found.utcoffset() is None:
         raise Unfit("a moment with a time zone is wanted, such as 2026-01-31T23:59:59Z")
-    return found
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise Unfit("in UTC it is before the year 1 or after 9999") from None
 
 
 def _any_moment(value: object) -> datetime:

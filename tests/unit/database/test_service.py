@@ -114,6 +114,51 @@ def test_partitioned_tables_are_written_and_read(neve, kind, transform, value):
     assert len(rows(neve.database)) == 2
 
 
+SAMPLES = {
+    "string": "\u00e4/../%2f x", "long": -(2**63), "int": -(2**31), "float": 0.5, "double": -1e308,
+    "boolean": True, "date": "0001-01-01", "time": "23:59:59.999999",
+    "timestamp": "0001-01-01T00:00:00", "timestamptz": "9999-12-31T23:59:59.999999Z",
+    "uuid": "12345678-1234-5678-1234-567812345678", "binary": "AAEC/w==", "decimal(9, 2)": "-1.25",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_what_can_be_made_can_be_written_by_every_transform(neve, kind):
+    transforms = [{"transform": name} for name in ("identity", "year", "month", "day", "hour")]
+    transforms += [{"transform": name, "width": 3} for name in ("bucket", "truncate")]
+    for number, transform in enumerate(transforms):
+        place = {"tenant": "t", "table": f"t{number}"}
+        parts = [{"field": "c", **transform}]
+        try:
+            create(neve.database, fields={"c": {"type": kind}}, partitioning=parts, **place)
+        except InputError:
+            continue
+        write(neve.database, {"c": SAMPLES[kind]}, {}, **place)
+        found = rows(neve.database, f"SELECT count(c) AS n FROM t{number}", **place)
+        assert found == [{"n": 1}], transform
+
+
+@pytest.mark.promise(53)
+def test_a_value_that_no_path_holds_fails_its_own_write_alone(neve, monkeypatch):
+    create(neve.database, partitioning=[{"field": "name"}])
+    gate, load = threading.Event(), appending.PyicebergTable.stage
+
+    def slow(self, staged):
+        gate.wait(10)
+        return load(self, staged)
+
+    monkeypatch.setattr(appending.PyicebergTable, "stage", slow)
+    names = ["a", "x" * 5000, "b", "c"]
+    sent = [ask("WRITE", records=[{"name": name}], idempotency_key=name[:9]) for name in names]
+    futures = [neve.database.begin_write(request) for request in sent]
+    gate.set()
+    ends = [future.exception(30) for future in futures]
+
+    assert [type(error) for error in ends] == [type(None), RecordsRefused, type(None), type(None)]
+    assert sorted(row["name"] for row in rows(neve.database)) == ["a", "b", "c"]
+    assert neve.database.write(sent[2]).repeated
+
+
 @pytest.mark.promise(53)
 def test_many_writes_at_once_are_there_once_each(neve, database):
     def send(number):
