@@ -7,7 +7,6 @@ ends last. A second signal ends everything at once; what was under way is settle
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from neve.loopback import is_loopback, is_loopback_address
 from neve.model.errors import ConfigError, EnvironmentProblem, NeveError
 from neve.neve import Neve
+from neve.serve_address import listening
 from neve.service.worker import WorkerSettings
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class ApiPart:
         if not is_known and not is_loopback(host):
             raise _open_to_all(host)
         config = self._make_config(self._neve, host, port)
-        self._socket = _bound(host, port)
+        self._socket = listening(host, port)
         # A name may mean something else by now: what counts is what was bound.
         if not is_known and not is_loopback_address(self._socket.getsockname()[0]):
             self._socket.close()
@@ -239,17 +239,6 @@ def _open_to_all(host: str) -> ConfigError:
         f"The API asks nobody who they are, and {host!r} can be reached from other machines.",
         next_step="Set access.enabled and make keys (neve keys create), or listen on 127.0.0.1.",
     )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, reuse_port=False)
-    except OSError as error:
-        raise ConfigError(
-            f"The address {host}:{port} cannot be listened on: {error.strerror}.",
-            next_step="Give another one with --host and --port.",
-        ) from error
 
 
 @contextmanager

@@ -32,6 +32,7 @@ class Runner(ThreadingHTTPServer):
 
 class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server_version = "neve"
     sys_version = ""
     timeout = SOCKET_SECONDS
