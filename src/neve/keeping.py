@@ -42,6 +42,16 @@ class Keeping(Looking):
         """The server whose workers run COMPACT for functions; None where they do it themselves."""
         return self._app.settings.database.service_url or None
 
+    @property
+    def database_service_key(self) -> str | None:
+        """What functions tell that server about who they are."""
+        return self._app.settings.database.service_key or None
+
+    @property
+    def database_is_open(self) -> bool:
+        """Whether a function answers whoever its platform lets call it, unasked."""
+        return self._app.settings.database.open_function
+
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""
         return keep_plan(self._services, plan, requested_by)

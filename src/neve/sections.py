@@ -305,6 +305,10 @@ class DatabaseSettings(Section):
     compact_wait_seconds: float = Field(default=300.0, ge=0, le=3600)
     #: A server whose workers run COMPACT for functions that have no engine of their own.
     service_url: str | None = Field(default=None, repr=False)
+    #: A key of that server, for all tenants that the function serves; it belongs into a variable.
+    service_key: str | None = Field(default=None, repr=False)
+    #: Whether a function on its platform may ask nobody who they are, without `access`.
+    open_function: bool = False
     #: Without one, tables up to this size are compacted in the function itself.
     local_compact_mb: int = Field(default=512, ge=1)
 

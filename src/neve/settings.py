@@ -117,6 +117,7 @@ class Settings(BaseSettings):
             "url": self.state.url,
             "secret": self.access.audit_key or "",
             "service_url": self.database.service_url or "",
+            "service_secret": self.database.service_key or "",
         }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})

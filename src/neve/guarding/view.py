@@ -9,7 +9,8 @@ from neve.access.approvals import Approval
 from neve.access.asked import rights_for
 from neve.access.chain import AuditRow
 from neve.access.rights import Right
-from neve.guarding.jobs import MAX_LOOKED_THROUGH, GuardedJobs
+from neve.guarding.database import GuardedDatabases
+from neve.guarding.jobs import MAX_LOOKED_THROUGH
 from neve.machine import Check
 from neve.model.errors import AccessDenied, InputError
 from neve.model.figures import Figures
@@ -71,8 +72,8 @@ BY_TABLE = (
 HARMLESS = (
     "access",
     "check_filters",
-    # Whoever asks it says for which tenant, and the route whether they may.
-    "database",
+    "database_is_open",
+    "database_service_key",
     "database_service_url",
     "engine",
     "has_jobs",
@@ -88,7 +89,7 @@ HARMLESS = (
 )
 
 
-class Guarded(GuardedJobs):
+class Guarded(GuardedDatabases):
     """One caller's Neve, for a request that declared what right it needs."""
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:

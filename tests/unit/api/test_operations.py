@@ -44,7 +44,7 @@ def test_expiry_is_queued_when_it_is_told_to(api, store):
         ({"action": "look"}, {"quarantine": False, "purge": False}),
         ({"action": "quarantine"}, {"quarantine": True, "purge": False}),
         ({"action": "purge"}, {"quarantine": False, "purge": True}),
-        ({"action": "restore", "paths": ["file:///x"]}, {"restore": ["file:///x"]}),
+        ({"action": "restore"}, {"restore": []}),
     ],
 )
 @pytest.mark.promise(48)
@@ -68,6 +68,8 @@ def test_a_sweep_does_no_more_than_it_is_told(api, store, action, arguments):
         ("orphans", {"action": "quarantine", "max_orphan_ratio": 2}, "validation"),
         ("orphans", {"action": "purge", "paths": ["file:///x"]}, "validation"),
         ("orphans", {"action": "restore", "older_than": "3d"}, "validation"),
+        ("orphans", {"action": "restore", "paths": ["file:///x"]}, "input"),
+        ("orphans", {"action": "restore", "paths": ["file:///etc/passwd", "../x"]}, "input"),
         ("orphans", {"location": "s3://other/"}, "validation"),
         ("rollback", {}, "validation"),
         ("rollback", {"snapshot_id": 1, "job_id": "j"}, "validation"),
