@@ -30,6 +30,7 @@ from neve.service.ports import Engine, Reporter
 from neve.service.services import Services
 from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
+from neve.storage.access import Storage, storage_as_pyiceberg
 from neve.store.opening import open_store
 from neve.telemetry import SparkLine
 
@@ -124,6 +125,11 @@ class App:
             return EngineReport(SPARK, EngineState.ABSENT)
         engine.revive()
         return engine.report()
+
+    def abandon(self) -> None:
+        """End the engine's process at once, whatever it is at; waits for nobody."""
+        if engine := self.engine.if_made:
+            engine.abandon()
 
     def stop(self) -> None:
         """End what was started."""
@@ -239,7 +245,10 @@ def make_engine(
             log=spark_log,
         )
 
-    return SparkEngine(make_session)
+    def storage(table: TableRef) -> Storage:
+        return storage_as_pyiceberg(catalogs.load(table).io.properties)
+
+    return SparkEngine(make_session, storage)
 
 
 def make_trino(settings: TrinoSettings) -> TrinoEngine:

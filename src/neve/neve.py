@@ -58,6 +58,7 @@ from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
 from neve.settings import load_settings
+from neve.stopping import Stopping
 from neve.telemetry import event_log, spark_log, warning_log
 from neve.working import TableTurn
 
@@ -89,7 +90,7 @@ class Silent:
         pass
 
 
-class Neve(Queueing, Keeping, Announcing, Accessing):
+class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -380,19 +381,6 @@ class Neve(Queueing, Keeping, Announcing, Accessing):
         """
         with self._listeners.with_listener(listener):
             yield
-
-    def stop(self) -> None:
-        """Ask the jobs of this process to stop at their next boundary."""
-        self._services.stop.ask()
-
-    @property
-    def has_jobs(self) -> bool:
-        """Whether a job of this process would have to stop first."""
-        return self._services.stop.has_jobs
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._services.stop.is_asked
 
     def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
         """Make a table with the small-files problem, cure it, and check that no row changed."""

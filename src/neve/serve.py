@@ -264,7 +264,11 @@ def _signals(stop: threading.Event, say: Say) -> Iterator[None]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    wanted = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        # A closed terminal; with nohup it goes on.
+        wanted.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in wanted}
     try:
         yield
     finally:

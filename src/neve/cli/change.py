@@ -31,7 +31,7 @@ from neve.cli.hand_over import (
 )
 from neve.cli.job import ServerOption
 from neve.cli.output import Format, Output
-from neve.cli.places import ServerJobs, connect
+from neve.cli.places import ServerJobs, at_server
 from neve.cli.render import render_outcome, render_plan
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
@@ -231,7 +231,7 @@ def compact(
         options: dict[str, Any] = {"strategy": strategy, "partition_filter": where}
         options |= {"max_cost": max_cost, "target_file_size": target_size}
         options |= {"engine": engine, "sort_by": sort_by, "verify": verify}
-        with errors_explained(printer), connect(server) as client:
+        with at_server(printer, server) as client:
             if dry_run:
                 made = plan_at_server(client, table, **options)
             else:

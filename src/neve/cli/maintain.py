@@ -16,14 +16,13 @@ from neve.cli.context import (
     ConfigOption,
     OutputOption,
     application,
-    errors_explained,
     exit_after,
 )
 from neve.cli.hand_over import LocalOption, handing_over
 from neve.cli.job import ServerOption
 from neve.cli.maintain_server import maintain_at_server
 from neve.cli.output import Format, Output
-from neve.cli.places import connect
+from neve.cli.places import at_server
 from neve.cli.render import table_of
 from neve.documents import to_document
 from neve.model.errors import InputError, NeveError
@@ -61,13 +60,12 @@ def maintain(
     printer = Output(output)
     if server is not None and not local:
         asked = {"dry_run": dry_run, "apply": apply, "only_due": due, "any_time": now}
-        with errors_explained(printer):
+        with at_server(printer, server) as client:
             if verify is not None:
                 raise InputError(
                     "--verify is not for a server: its policies decide.", next_step="Leave it out."
                 )
-            with connect(server) as client:
-                reports = maintain_at_server(client, printer, patterns or [], asked)
+            reports = maintain_at_server(client, printer, patterns or [], asked)
         _tell(printer, SPARK, reports, {})
     with application(printer, config) as neve:
         # Before any table is asked for.

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from neve.documents import strict
-from neve.model.errors import NeveError
+from neve.model.errors import Interrupted, NeveError
 from neve.model.events import JobEvent
 from neve.model.job import JobState
 
@@ -55,13 +55,15 @@ class Output:
     def error(self, error: NeveError) -> None:
         """One sentence, and what to do next."""
         if self.format is Format.JSON:
-            body = {
-                "type": type(error).__name__,
-                "message": error.message,
-                "next_step": error.next_step,
-            }
-            _print_json({"error": body})
+            _print_json({"error": _error_body(error)})
         self.complain(error)
+
+    def interrupted(self, end: Interrupted) -> None:
+        """One sentence; the terminal may be gone."""
+        with suppress(OSError):
+            if self.format is Format.JSON:
+                _print_json({"error": _error_body(end)})
+            self._err.print(escape(end.message))
 
     def complain(self, error: NeveError) -> None:
         """The sentence alone, beside a result that is printed already."""
@@ -106,6 +108,11 @@ class Output:
             total = event.tasks_total or None
             self._bar.update(line, description=said, completed=event.tasks_done, total=total)
 
+    def stop_bar(self) -> None:
+        """Leave no bar behind, where the process ends in the middle of it."""
+        if (bar := self._bar) is not None:
+            bar.stop()
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """Show progress while the block runs; nothing where nobody is watching."""
@@ -119,6 +126,14 @@ class Output:
                 yield
             finally:
                 self._bar = self._task = None
+
+
+def _error_body(error: NeveError) -> dict[str, str | None]:
+    return {
+        "type": type(error).__name__,
+        "message": error.message,
+        "next_step": error.next_step,
+    }
 
 
 def _print_json(document: Any) -> None:

@@ -28,6 +28,7 @@ REFUSED = (
     "demo",
     "events",
     "import_policies",
+    "leave",
     "maintain",
     "read_plans",
     "restore",

@@ -79,8 +79,10 @@ def run_job(services: Services, lease: Lease) -> Outcome:
 
 def run_work(services: Services, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
     """Begin a job in this process and do this work in it, or raise TableBusy."""
-    lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
-    return _run_claimed(services, lease, request, work, log=log)
+    # From before the claim: an interrupt in between must not leave the table claimed.
+    with services.stop.running():
+        lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
+        return _run_claimed(services, lease, request, work, log=log)
 
 
 def _run_claimed(
