@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -37,8 +38,9 @@ from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.found import Found
-from neve.model.outcome import Outcome
+from neve.model.outcome import Outcome, RolledBack
 from neve.model.policy import Strategy, Verify
+from neve.model.table import TableRef
 from neve.neve import Neve
 
 #: The policy key of an order of rows.
@@ -196,10 +198,7 @@ def apply(
     printer.result(
         {
             "outcomes": [to_document(outcome) for outcome in outcomes],
-            "refused": [
-                {"table": str(item.table), "type": type(why).__name__, "reason": why.message}
-                for item, why in refused
-            ],
+            "refused": [_refused(item.table, why) for item, why in refused],
         },
         *(render_outcome(outcome) for outcome in outcomes),
     )
@@ -254,29 +253,58 @@ def compact(
     _tell_outcome(printer, outcome)
 
 
+def _tell_undone(printer: Output, undone: Sequence[RolledBack]) -> NoReturn:
+    outcomes = [item.outcome for item in undone if item.outcome]
+    refused = [(item.table, item.problem) for item in undone if item.problem]
+    printer.result(
+        {
+            "outcomes": [to_document(outcome) for outcome in outcomes],
+            "refused": [_refused(table, why) for table, why in refused],
+        },
+        *(render_outcome(outcome) for outcome in outcomes),
+    )
+    exit_after(printer, [why for _, why in refused], EXIT_OK)
+
+
+def _refused(table: TableRef, why: NeveError) -> dict[str, str]:
+    return {"table": str(table), "type": type(why).__name__, "reason": why.message}
+
+
 def _tell_outcome(printer: Output, outcome: Outcome) -> NoReturn:
     printer.result(to_document(outcome), lambda: render_outcome(outcome))
     sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
 
 
 def rollback(
-    table: TableArgument,
+    table: Annotated[
+        str | None, typer.Argument(help="catalog.namespace.table; with --turn, all of its tables.")
+    ] = None,
     to_snapshot: Annotated[int | None, typer.Option(help="Back to this snapshot.")] = None,
     to_time: Annotated[
         str | None, typer.Option(help="Back to the last snapshot of this moment (ISO 8601, UTC).")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Undo this job of neve history.")] = None,
+    turn: Annotated[
+        str | None, typer.Option(help="Undo this turn of neve maintain, and what Neve did since.")
+    ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Take a table back to an earlier snapshot."""
     printer = Output(output)
     with application(printer, config) as neve:
-        if sum(option is not None for option in (to_snapshot, to_time, job)) != 1:
+        if sum(option is not None for option in (to_snapshot, to_time, job, turn)) != 1:
             raise InputError(
                 "Say where to go back to, in one way.",
-                next_step="Give one of --to-snapshot ID, --to-time TS or --job ID.",
+                next_step="Give one of --to-snapshot ID, --to-time TS, --job ID or --turn ID.",
             )
         time = parse_moment(to_time) if to_time is not None else None
-        outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
+        if turn is not None:
+            undone = neve.rollback_turn(turn, table)
+        elif table is not None:
+            outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
+        else:
+            raise InputError("Say which table.", next_step="Give its name before the options.")
+    if turn is not None:
+        _tell_undone(printer, undone)
     printer.result(to_document(outcome), lambda: render_outcome(outcome))

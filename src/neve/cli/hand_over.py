@@ -66,7 +66,13 @@ def handing_over(neve: Neve, output: Output, *, local: bool) -> HandOver | None:
     place = LocalJobs(neve, sleep, is_served=lambda: neve.server() is not None)
 
     def hand_over(request: JobRequest) -> Outcome:
-        job = neve.submit(request.table, request.operation, trigger=request.trigger, max_attempts=1)
+        job = neve.submit(
+            request.table,
+            request.operation,
+            arguments=request.arguments,
+            trigger=request.trigger,
+            max_attempts=1,
+        )
         for _ in place.events(job.job_id):
             pass
         return outcome_of(place.job(job.job_id))

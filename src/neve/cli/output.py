@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from neve.documents import strict
 from neve.model.errors import Interrupted, NeveError
 from neve.model.events import JobEvent
 from neve.model.job import JobState
+from neve.model.sizes import format_size
 
 
 class Format(StrEnum):
@@ -99,9 +101,7 @@ class Output:
                 if line is not None:
                     self._bar.remove_task(self._jobs.pop(event.job_id))
                 return
-            said = escape(
-                f"  {event.table}  {event.message or f'{event.operation}: {event.phase}'}"
-            )
+            said = escape(_job_line(event))
             if line is None:
                 self._jobs[event.job_id] = self._bar.add_task(said, total=None)
                 return
@@ -119,13 +119,25 @@ class Output:
         if self.is_quiet or not self._err.is_terminal:
             yield
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
-        with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True) as bar:
+        # One line each, whatever the width: what wraps cannot be taken back from a terminal.
+        one_line = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        told = TextColumn("{task.description}", table_column=one_line)
+        columns = (SpinnerColumn(), told, BarColumn(bar_width=16))
+        with Progress(
+            *columns, TimeElapsedColumn(), console=self._err, transient=True, expand=True
+        ) as bar:
             self._bar, self._task = bar, bar.add_task("Reading metadata …", total=None)
             try:
                 yield
             finally:
                 self._bar = self._task = None
+
+
+def _job_line(event: JobEvent) -> str:
+    """Table, operation, and how many bytes of how many."""
+    done = format_size(event.bytes_done)
+    read = f"  {done} of {format_size(event.bytes_total)}" if event.bytes_total else ""
+    return f"{event.table}  {event.operation}: {event.phase}{read}"
 
 
 def _error_body(error: NeveError) -> dict[str, str | None]:

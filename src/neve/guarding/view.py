@@ -33,6 +33,7 @@ REFUSED = (
     "read_plans",
     "restore",
     "rollback",
+    "rollback_turn",
     "run",
     "scheduler",
     "send_digest",

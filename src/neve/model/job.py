@@ -44,10 +44,15 @@ class Trigger(StrEnum):
     EVENT = "event"
 
 
+ROLLBACK = "rollback"
 #: The argument that names the engine of a job, where that is not Spark.
 ENGINE = "engine"
 TRINO = "trino"
 SPARK = "spark"
+#: Policy keys among the arguments: what the caller said about the table's policy.
+OVERRIDES = "overrides"
+#: The argument that names the turn of `maintain` that a job belongs to.
+TURN = "turn_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,12 @@ class Job:
     started_at: datetime | None = None
     progress: Progress | None = None
     estimated_seconds: float | None = None
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn of `maintain` that it belongs to, if it does."""
+        named = self.arguments.get(TURN)
+        return None if named is None or self.operation == ROLLBACK else str(named)
 
     @property
     def request(self) -> JobRequest:

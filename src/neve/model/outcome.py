@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.errors import NeveError
 from neve.model.groups import Cost
 from neve.model.job import JobState
 from neve.model.table import TableRef
@@ -104,6 +105,15 @@ class EngineUse:
     files: int
     bytes: int
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What came of undoing a turn on one table: an outcome, or why not."""
+
+    table: TableRef
+    outcome: Outcome | None = None
+    problem: NeveError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
-from neve.service.context import OVERRIDES, Prepared
+from neve.service.context import Prepared
 from neve.service.operations.handler import PlannedHandler
 from neve.service.operations.registry import PLANNED
 from neve.service.policies import DELETING
@@ -166,7 +166,7 @@ def _planned_or_run(
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
     if runner.request.dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
-    said = {OVERRIDES: runner.request.overrides} if runner.request.overrides else {}
+    said = runner.request.arguments
     request = JobRequest(facts.table, handler.name, said, trigger=Trigger.MAINTAIN)
     outcome = runner.run(request, Prepared(plan, facts))
     return OperationReport(
