@@ -245,11 +245,13 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         verify: Verify | None = None,
         hand_over: HandOver | None = None,
         turn_id: str | None = None,
+        run_id: str = "",
     ) -> list[TableReport]:
         """Every operation that each table's policy asks for, in order; all tables by default.
 
         With `hand_over`, jobs are run where that lets them be run. With `turn_id`, a name of your
-        own, all of it can be undone together: `rollback_turn`. On Trino, the configuration is
+        own, all of it can be undone together: `rollback_turn`. `run_id` is for the log: the id
+        by which the caller knows this run. On Trino, the configuration is
         the order to run all of its operations, here.
         """
         request = MaintainRequest(
@@ -260,12 +262,13 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
             verify=verify,
             parallel_tables=self._app.settings.maintain.parallel_tables,
             turn_id=turn_id,
+            run_id=run_id,
         )
         request.check(self.engine)
         if self.engine == TRINO:
             services = self._app.by_trino(self._services)
             found = services.procedures.find(()) if tables is None else tables
-            return maintain_by_procedures(services, found, dry_run=dry_run)
+            return maintain_by_procedures(services, found, dry_run=dry_run, run_id=run_id)
         wanted = self.tables() if tables is None else list(tables)
         return maintain_tables(self._services, wanted, request, hand_over)
 

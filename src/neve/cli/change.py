@@ -24,6 +24,7 @@ from neve.cli.context import (
 )
 from neve.cli.hand_over import (
     LocalOption,
+    RunIdOption,
     compact_at_server,
     follow_to_end,
     outcome_of,
@@ -216,6 +217,7 @@ def compact(
     engine: EngineOption = None,
     verify: VerifyOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    run_id: RunIdOption = "",
     server: ServerOption = None,
     local: LocalOption = False,
     output: OutputOption = Format.TEXT,
@@ -246,7 +248,9 @@ def compact(
             made = neve.plan_compaction(table, overrides=overrides)
             document = neve.plan_document([made])
         else:
-            outcome = run_or_hand_over(neve, printer, table, overrides=overrides, local=local)
+            outcome = run_or_hand_over(
+                neve, printer, table, overrides=overrides, local=local, run_id=run_id
+            )
     if dry_run:
         printer.result(document, lambda: render_plan(made))
         return

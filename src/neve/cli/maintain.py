@@ -20,7 +20,7 @@ from neve.cli.context import (
     application,
     exit_after,
 )
-from neve.cli.hand_over import LocalOption, handing_over
+from neve.cli.hand_over import LocalOption, RunIdOption, handing_over
 from neve.cli.job import ServerOption
 from neve.cli.maintain_server import maintain_at_server
 from neve.cli.maintain_views import has_work, render_all, render_turn, totals_of
@@ -62,6 +62,7 @@ def maintain(
     ] = False,
     now: Annotated[bool, typer.Option("--now", help="Also tables whose window is closed.")] = False,
     verify: VerifyOption = None,
+    run_id: RunIdOption = "",
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every operation, also those that were skipped.")
     ] = False,
@@ -107,6 +108,7 @@ def maintain(
                 verify=verify,
                 hand_over=handing_over(neve, printer, local=is_here),
                 turn_id=turn_id,
+                run_id=run_id,
             )
         engine = neve.engine
     seconds = time.monotonic() - began

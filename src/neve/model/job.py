@@ -51,6 +51,8 @@ TRINO = "trino"
 SPARK = "spark"
 #: Policy keys among the arguments: what the caller said about the table's policy.
 OVERRIDES = "overrides"
+#: The argument with the caller's own id of the run, such as that of an Airflow DAG run.
+RUN_ID = "run_id"
 #: The argument that names the turn of `maintain` that a job belongs to.
 TURN = "turn_id"
 
@@ -99,6 +101,11 @@ class JobRequest:
                 "The time before which a job must not begin has no time zone.",
                 next_step="Write it with one, for example 2026-01-02T03:04:05Z.",
             )
+
+    @property
+    def run_id(self) -> str:
+        """The id by which the caller knows the run; empty where none was given."""
+        return str(self.arguments.get(RUN_ID) or "")
 
     @property
     def is_for_trino(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from neve.model.errors import InputError
-from neve.model.job import OVERRIDES, TRINO, TURN, JobRequest
+from neve.model.job import OVERRIDES, RUN_ID, TRINO, TURN, JobRequest
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.policy import Verify
@@ -33,6 +33,8 @@ class MaintainRequest:
     parallel_tables: int = 4
     #: What the jobs of this turn have in common, so that all of it can be undone.
     turn_id: str | None = None
+    #: The id by which the caller knows this run, for the maintenance log.
+    run_id: str = ""
 
     def check(self, engine: str) -> None:
         """Raise for what the engine would have to ignore."""
@@ -50,8 +52,8 @@ class MaintainRequest:
     @property
     def arguments(self) -> dict[str, object]:
         """What every job of the turn is told."""
-        said: dict[str, object] = {} if self.turn_id is None else {TURN: self.turn_id}
-        return {**said, OVERRIDES: self.overrides} if self.overrides else said
+        said = {TURN: self.turn_id, RUN_ID: self.run_id, OVERRIDES: self.overrides}
+        return {key: value for key, value in said.items() if value}
 
     @property
     def overrides(self) -> dict[str, object]:

@@ -162,6 +162,9 @@ class Outcome:
     figures_before: dict[str, int] = field(default_factory=dict)
     figures_after: dict[str, int] = field(default_factory=dict)
 
+    #: The id by which its caller knows the run, such as that of an Airflow DAG run.
+    run_id: str = ""
+
     @property
     def seconds(self) -> float:
         return (self.finished_at - self.started_at).total_seconds()

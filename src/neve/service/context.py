@@ -95,6 +95,7 @@ def uncounted(
         stats=CompactionStats(files_before=None, files_after=None),
         snapshots_before=None,
         snapshots_after=None,
+        run_id=request.run_id,
     )
 
 

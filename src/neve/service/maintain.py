@@ -123,7 +123,7 @@ def _maintain_table(runner: _Runner, table: TableRef) -> TableReport:
     reports = []
     for handler in PLANNED:
         report = _one(runner, facts, policy, handler, started)
-        reports.append(_with_failure(services, facts, report))
+        reports.append(_with_failure(services, facts, report, request.run_id))
         if report.status in CHANGES:
             try:
                 facts = services.surveyor.survey(table)
@@ -162,7 +162,8 @@ def _planned_or_run(
     started_at, operation = services.clock(), handler.operation
     plan = handler.plan(services, facts, policy)
     if plan.is_empty:
-        outcome = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
+        still = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
+        outcome = replace(still, run_id=runner.request.run_id)
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
     if runner.request.dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
@@ -204,14 +205,14 @@ def _not_enabled(policy: EffectivePolicy, operation: Operation) -> OperationRepo
 
 
 def _with_failure(
-    services: Services, facts: TableFacts, report: OperationReport
+    services: Services, facts: TableFacts, report: OperationReport, run_id: str
 ) -> OperationReport:
     """A failure that came without an outcome gets one, so that the log shows it, too."""
     if report.status is not ReportStatus.FAILED or report.outcome is not None:
         return report
     now = services.clock()
     outcome = _still(services, facts, report.operation, Status.FAILED, report.reason, now)
-    return replace(report, outcome=outcome)
+    return replace(report, outcome=replace(outcome, run_id=run_id))
 
 
 def _still(

@@ -156,6 +156,7 @@ def _work_claimed(
                 _end(context, error)
                 reporter.tell(JobState.FAILED, error.message)
             raise
+        outcome = replace(outcome, run_id=request.run_id)
         if attempt is not None and handed_back(context, outcome):
             return outcome
         if log:
