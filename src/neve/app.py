@@ -32,6 +32,7 @@ from neve.service.quotas import check_room
 from neve.service.services import Services
 from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
+from neve.storage.access import Storage, storage_as_pyiceberg
 from neve.store.opening import open_store
 from neve.telemetry import SparkLine
 
@@ -127,6 +128,11 @@ class App:
             return EngineReport(SPARK, EngineState.ABSENT)
         engine.revive()
         return engine.report()
+
+    def abandon(self) -> None:
+        """End the engine's process at once, whatever it is at; waits for nobody."""
+        if engine := self.engine.if_made:
+            engine.abandon()
 
     def stop(self) -> None:
         """End what was started."""
@@ -261,7 +267,10 @@ def make_engine(
             log=spark_log,
         )
 
-    return SparkEngine(make_session, settings.package)
+    def storage(table: TableRef) -> Storage:
+        return storage_as_pyiceberg(catalogs.load(table).io.properties)
+
+    return SparkEngine(make_session, storage, settings.package)
 
 
 def make_trino(settings: TrinoSettings) -> TrinoEngine:

@@ -292,7 +292,11 @@ def _signals(
         elif monotonic() - asked_at[0] >= SAME_SIGNAL_SECONDS:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    wanted = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        # A closed terminal; with nohup it goes on.
+        wanted.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in wanted}
     try:
         yield
     finally:

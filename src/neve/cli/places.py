@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from neve.cli.context import LOGGING, errors_explained, refusals_audited
+from neve.cli.interrupt import interruptible
 from neve.cli.job_views import EventView, JobView, job_view, progress_view
 from neve.cli.output import Output
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
@@ -131,14 +132,25 @@ class ServerJobs:
 @contextmanager
 def job_place(output: Output, config: str | None, server: str | None) -> Iterator[JobPlace]:
     """Where a command finds jobs, with errors explained."""
-    with errors_explained(output), output.working():
-        if server is not None:
-            with connect(server) as client:
-                yield ServerJobs(client)
-        else:
-            opened = Neve.open(config, reporter=output, log=LOGGING[-1])
-            with opened as neve, refusals_audited(neve):
-                yield LocalJobs(neve)
+    if server is not None:
+        with output.working(), at_server(output, server) as client:
+            yield ServerJobs(client)
+        return
+    with (
+        errors_explained(output),
+        output.working(),
+        Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
+        interruptible(neve, output),
+        refusals_audited(neve),
+    ):
+        yield LocalJobs(neve)
+
+
+@contextmanager
+def at_server(output: Output, url: str) -> Iterator[Any]:
+    """The client of a server, with errors and interrupts explained."""
+    with errors_explained(output), interruptible(None, output), connect(url) as client:
+        yield client
 
 
 @contextmanager

@@ -20,6 +20,7 @@ NeveError
 │   ├── TableNotFound
 │   ├── TableExists            a table of that name is there already
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
+├── Interrupted                a person or the system told the command to end
 ├── StoreError                 the state database cannot be read or written
 ├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── ServerError                a Neve server did not answer as it should
@@ -176,6 +177,10 @@ class TableExists(CatalogError):
 
 class TableUnreadable(CatalogError):
     """The table's metadata cannot be read."""
+
+
+class Interrupted(NeveError):
+    """Interrupted; nothing was changed."""
 
 
 class StoreError(NeveError):

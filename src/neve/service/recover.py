@@ -17,7 +17,7 @@ from neve.model.errors import (
     TableNotFound,
 )
 from neve.model.facts import SnapshotFacts, TableFacts
-from neve.model.job import Job, JobState
+from neve.model.job import ROLLBACK, Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
@@ -29,7 +29,6 @@ from neve.service.unchanged import CHECKS, check_commits
 from neve.service.undo import settle_undo_tag
 from neve.service.verify import is_listed, snapshots_of, verify_commits
 
-ROLLBACK = "rollback"
 NO_SNAPSHOT = "It left no snapshot in the table."
 #: Operations that commit no snapshot, so that the table does not show whose work is in it.
 INTERRUPTED_EXPIRY = (
