@@ -75,6 +75,16 @@ class Bench:
         self.neve("warm", CompactionPolicy(TARGET_BYTES))
         self.iceberg("warm")
 
+    def wake(self) -> None:
+        """Python workers that were idle for a minute are gone: the warmed session has them."""
+
+        def first_import(_number: int) -> str:
+            from neve.spark.rewrite.tasks import rewrite
+
+            return rewrite.__name__
+
+        self.session.sparkContext.parallelize(range(4), 4).map(first_import).collect()
+
     def neve(
         self,
         name: str,

@@ -63,6 +63,7 @@ CASES: dict[str, dict[str, Any]] = {
     "equality-deletes": {**SMALL, "equality_deletes": 500},
     "wide": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True, **BY_PYARROW},
     "wide-spark": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True},
+    "wide-tiny": {"files": 200, "megabytes": 0.3, "columns": 300, "nested": True, **BY_PYARROW},
 }
 #: How many times fewer CPU-seconds are to be reached; the same for data of low entropy.
 GOALS = {
@@ -79,6 +80,7 @@ GOALS = {
     "equality-deletes": 5.0,
     "wide": 1.0,
     "wide-spark": 1.0,
+    "wide-tiny": 1.0,
 }
 UNVERIFIED = "unverified"
 
@@ -99,11 +101,13 @@ def run_case(bench: Bench, case: str, scale: float, *, verify_cost: bool) -> dic
             table = bench.app.catalogs.parse(f"bench.{name}_{twin}")
             delete_by_keys(bench.session, table, "c2", delete_files)
     policy = CompactionPolicy(TARGET_BYTES, min_row_group_bytes=keep_mb * 2**20)
+    bench.wake()
     ours = bench.neve(name, policy)
     theirs = bench.iceberg(name)
     on_top = None
     if verify_cost:
         off = RewriteDataFilesArguments(verify=Verify.OFF)
+        bench.wake()
         unverified = bench.neve(name, policy, off, UNVERIFIED)
         on_top = ours["cpu_s"] / unverified["cpu_s"] - 1
     sums = [_sum(bench, f"lake.bench.{name}_{twin}") for twin in TWINS]
@@ -161,7 +165,11 @@ def line(result: dict[str, Any]) -> str:
         f"lookup {read['neve']['lookup_s']:.2f} / {read['iceberg']['lookup_s']:.2f} s  "
         f"{ours['engines']}  size {ours['bytes'][1] / ours['bytes'][0]:.2f}"
         + (f"  proof {on_top:+.0%}" if (on_top := result["verify_on_top"]) is not None else "")
-        + f"  goal {result['goal']:g} x"
+        + f"  goal {result['goal']:g} x\n"
+        + "\n".join(
+            f"    {who}: " + ", ".join(f"{kind} {cpu_s:.1f}" for kind, cpu_s in kinds.items())
+            for who, kinds in (("neve", ours["kinds"]), ("iceberg", theirs["kinds"]))
+        )
     )
 
 

@@ -52,6 +52,10 @@ def neve(spark, app, monkeypatch, tmp_path) -> Iterator[CliRunner]:
         spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
 
 
+def used(story: dict) -> dict[str, int]:
+    return {name: files for name, files in story["compaction"]["engines"].items() if files}
+
+
 def check_story(exit_code: int, story: dict) -> None:
     checks = {check["name"]: check for check in story["validations"]}
     timed = checks.pop("Queries not slower")
@@ -59,10 +63,10 @@ def check_story(exit_code: int, story: dict) -> None:
     assert all(check["holds"] for check in checks.values())
     assert {name: checks[name]["detail"] for name in EXACT_CHECKS} == EXACT_CHECKS
     assert (story["events"], story["files_after"]["num_partitions"]) == (600, 5)
-    assert story["compaction"]["engines"] == {"rewrite": 15}
+    assert used(story) == {"rewrite": 5}
     assert story["compaction"]["proof"]["level"] == "rows"
     assert story["cured_by"] == (
-        "Cured by Neve's own engine rewrite (15 files), inside of Spark's tasks."
+        "Cured by Neve's own engine rewrite (5 new files), inside of Spark's tasks."
     )
 
 
@@ -77,7 +81,7 @@ def test_a_sized_table_is_copied_beside_a_twin_of_iceberg(neve, spark):
 
     story = check_document(["demo"], result.stdout)
     beside = story["comparison"]
-    assert story["compaction"]["engines"] == {"copy": 2}
+    assert used(story) == {"copy": 1}
     assert (beside["twin"], beside["has_same_rows"]) == (str(TWIN), True)
     assert (beside["neve_files"], beside["iceberg_files"]) == (1, 1)
     assert 14 < story["files_before"]["total_size_mb"] < 18

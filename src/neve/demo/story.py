@@ -73,7 +73,9 @@ class Story:
     def cured_by(self) -> str:
         """Who rewrote the files, in a sentence."""
         used = {name: files for name, files in self.compaction.engines.items() if files}
-        told = " and ".join(f"{name} ({files} files)" for name, files in used.items())
+        told = " and ".join(
+            f"{name} ({files} new file{'s' if files != 1 else ''})" for name, files in used.items()
+        )
         if used and all(row_of(Engine(name)).runs_in_task for name in used):
             return f"Cured by Neve's own engine {told}, inside of Spark's tasks."
         reasons = {group.engine_reason for step in self.plan.steps for group in step.groups}

@@ -68,6 +68,7 @@ def _is_as_wanted(found: Any, field: Field) -> bool:
     wanted = arrow_field(field)
     if found.nullable and not wanted.nullable:
         return False
-    if found.type == _LARGE.get(field.type.name):
+    of = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
+    if of == _LARGE.get(field.type.name):
         return True
-    return bool(pa.field("", found.type).equals(pa.field("", wanted.type), check_metadata=True))
+    return bool(pa.field("", of).equals(pa.field("", wanted.type), check_metadata=True))
