@@ -9,7 +9,7 @@ from neve.api.problems import Refusal
 from neve.api.values import Asking
 from neve.guarding import Guarded
 from neve.model.errors import InputError
-from neve.model.job import ASKED, Job, Trigger
+from neve.model.job import WHOLE, Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 
@@ -56,7 +56,7 @@ def queue(
     """
     stored = store_key(neve.acting_tenant(asking.tenant), key)
     refuse_if_ignored(neve, overrides, arguments)
-    whole = {ASKED: dict(turn)} if turn and key else {}
+    whole = {WHOLE: dict(turn)} if turn and key else {}
     arguments = {**neve.job_arguments, **(arguments or {}), **whole}
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **arguments}

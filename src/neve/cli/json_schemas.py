@@ -37,7 +37,7 @@ from neve.model.steps import (
     RewriteManifests,
     RewritePositionDeleteFiles,
 )
-from neve.neve import Check, FileMetrics, SparkPackage, Validation
+from neve.neve import Check, Comparison, FileMetrics, SparkPackage, Validation
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -204,6 +204,8 @@ class Demo:
     plan: CompactionPlan
     compaction: Outcome
     partition_compaction: Outcome
+    cured_by: str
+    comparison: Comparison | None
     validations: tuple[Validation, ...]
     seconds: float
 

@@ -340,7 +340,7 @@ class BorrowedEngine(SparkEngine):
     """Runs on a session of the caller's, which is never stopped here."""
 
     def __init__(self, session: SparkSession, package: str = AUTO) -> None:
-        super().__init__(lambda: session, package)
+        super().__init__(lambda: session, package=package)
 
     def start_soon(self) -> None:
         pass

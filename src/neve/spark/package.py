@@ -14,12 +14,11 @@ import sysconfig
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 
 from filelock import FileLock
 
-import neve
 from neve.model.errors import EnvironmentProblem
 from neve.spark.java import cache_folder
 
@@ -50,7 +49,7 @@ def package_name() -> str:
     """Tells this code in this environment, and the folder that executors unpack it to."""
     told = [own_digest(), sysconfig.get_platform(), sys.implementation.cache_tag or ""]
     told += [f"{each.name} {each.version}" for each in _distributions()]
-    return f"neve-{neve.__version__}-{hashlib.sha256('/'.join(told).encode()).hexdigest()[:12]}"
+    return f"neve-{version('neve')}-{hashlib.sha256('/'.join(told).encode()).hexdigest()[:12]}"
 
 
 def cached_package(environ: Mapping[str, str]) -> Path:
@@ -102,7 +101,7 @@ def _contents() -> Iterator[tuple[Path, str]]:
 
 
 def _own_folder() -> Path:
-    return Path(neve.__file__).parent
+    return Path(__file__).parents[1]
 
 
 def _own_files() -> list[Path]:

@@ -19,7 +19,7 @@ from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
-from neve.model.job import ASKED
+from neve.model.job import WHOLE
 from neve.model.maintenance import MaintainRequest as Turn
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
@@ -244,7 +244,7 @@ def jobs_before(
     first = neve.job_of_key(stored) if stored else None
     if first is None:
         return []
-    turn = first.arguments.get(ASKED)
+    turn = first.arguments.get(WHOLE)
     if not isinstance(turn, Mapping) or turn.get("asked") != json.loads(json.dumps(asked)):
         raise key_reused(first)
     said = asking.overrides if isinstance(asking, Overriding) else {}
