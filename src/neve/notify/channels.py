@@ -41,7 +41,7 @@ class Channels:
                 next_step="Name it under notifications.channels.",
             )
         apprise = _apprise()
-        # With a time-out of its own it would deliver in threads that the process waits for at its end.
+        # With its own time-out it would deliver in threads that a process waits for at its end.
         sender = apprise.Apprise(asset=apprise.AppriseAsset(service_timeout=0))
         if not sender.add(self._addresses[channel]):
             raise NotificationError(
