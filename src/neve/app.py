@@ -32,12 +32,14 @@ from neve.service.quotas import check_room
 from neve.service.services import Services
 from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
+from neve.storage.access import Storage, storage_as_pyiceberg
 from neve.store.opening import open_store
 from neve.telemetry import SparkLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from neve.database.health_history import HealthHistory
     from neve.database.ports import Queries
     from neve.database.service import Database
     from neve.spark.engine import SparkEngine
@@ -103,7 +105,7 @@ class App:
         """Use the caller's session, which is never stopped here."""
         from neve.spark.engine import BorrowedEngine
 
-        self.engine.use(BorrowedEngine(session))
+        self.engine.use(BorrowedEngine(session, self.settings.spark.package))
 
     def diagnose(
         self, table: TableRef, deep: bool, sample: int | None, metadata_folder: str | None
@@ -126,6 +128,11 @@ class App:
             return EngineReport(SPARK, EngineState.ABSENT)
         engine.revive()
         return engine.report()
+
+    def abandon(self) -> None:
+        """End the engine's process at once, whatever it is at; waits for nobody."""
+        if engine := self.engine.if_made:
+            engine.abandon()
 
     def stop(self) -> None:
         """End what was started."""
@@ -184,6 +191,13 @@ def make_database(settings: Settings, catalogs: Catalogs, services: Services) ->
         partial(make_in_process_engine, catalogs),
         partial(_room_for, settings, services),
     )
+
+
+def make_health_history(app: App) -> HealthHistory:
+    from neve.catalog.tenant_tables import CatalogTables
+    from neve.database.health_history import HealthHistory
+
+    return HealthHistory(CatalogTables(app.catalogs), app.store)
 
 
 @contextmanager
@@ -253,7 +267,10 @@ def make_engine(
             log=spark_log,
         )
 
-    return SparkEngine(make_session)
+    def storage(table: TableRef) -> Storage:
+        return storage_as_pyiceberg(catalogs.load(table).io.properties)
+
+    return SparkEngine(make_session, storage, settings.package)
 
 
 def make_trino(settings: TrinoSettings) -> TrinoEngine:

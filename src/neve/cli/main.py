@@ -150,5 +150,7 @@ def neve(
 
 
 def run() -> None:
-    """Entry point of the installed command."""
-    app()
+    """What the installed command of an earlier version calls."""
+    from neve.cli.start import run as start
+
+    start()

@@ -15,12 +15,11 @@ from neve.documents import to_text
 from neve.model.database import MAX_FORMAT_VERSION, DatabaseRules
 from neve.model.errors import CompactionFailed, EngineNeeded
 from neve.model.facts import TableFacts
-from neve.model.job import Job, JobRequest, JobState, Trigger
+from neve.model.job import OVERRIDES, Job, JobRequest, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
 from neve.model.table import TableRef
-from neve.service.context import OVERRIDES
 from neve.service.kept_plans import keep_plan, submit_kept
 from neve.service.operations.registry import planned_handler
 from neve.service.operations.rewrite_data_files import OPERATION, PLAN

@@ -29,10 +29,13 @@ REFUSED = (
     "demo",
     "events",
     "import_policies",
+    "leave",
     "maintain",
     "read_plans",
+    "record_health",
     "restore",
     "rollback",
+    "rollback_turn",
     "run",
     "scheduler",
     "send_digest",
@@ -42,7 +45,9 @@ REFUSED = (
     "trigger",
     "warm_up",
     "worker",
+    "worker_settings",
     "write_plans",
+    "write_spark_package",
 )
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (

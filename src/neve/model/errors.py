@@ -21,6 +21,7 @@ NeveError
 │   ├── TableExists            a table of that name is there already
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
 │       └── TableDamaged       files that it names are missing, corrupt, or those of others
+├── Interrupted                a person or the system told the command to end
 ├── StoreError                 the state database cannot be read or written
 ├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── ServerError                a Neve server did not answer as it should
@@ -182,6 +183,10 @@ class TableUnreadable(CatalogError):
 
 class TableDamaged(TableUnreadable):
     """The table's files are not what its metadata says."""
+
+
+class Interrupted(NeveError):
+    """Interrupted; nothing was changed."""
 
 
 class StoreError(NeveError):

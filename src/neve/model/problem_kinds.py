@@ -30,6 +30,7 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.TableExists: (409, "table-exists"),
     errors.TableUnreadable: (502, "table-unreadable"),
     errors.TableDamaged: (409, "table-damaged"),
+    errors.Interrupted: (503, "interrupted"),
     errors.StoreError: (503, "store"),
     errors.NotificationError: (502, "notification"),
     errors.ServerError: (502, "server"),

@@ -16,6 +16,8 @@ from neve.model.errors import CatalogError, ExecutionError
 from neve.model.table import TableRef
 from neve.testing.local_lake import LocalLake
 
+pytestmark = pytest.mark.promise(63)
+
 TABLE = TableRef("lake", ("db",), "t")
 IMPORTED: list[object] = []
 HERE = "tests.unit.catalog.test_careful.Evil"
