@@ -85,7 +85,15 @@ def _near(session: Session, response: Response) -> str | None:
     target = Session.get_redirect_target(session, response)
     if target is None:
         return None
-    url = urljoin(response.url or "", target)
-    if origin(url) != origin(response.url or ""):
+    if not _is_near(response.url or "", target):
+        # Nobody else would.
+        response.close()
         raise InvalidURL("it redirects to another server")
     return target
+
+
+def _is_near(url: str, target: str) -> bool:
+    try:
+        return origin(urljoin(url, target)) == origin(url)
+    except ValueError:
+        return False

@@ -71,8 +71,17 @@ def rest(table):
     found = RestTable(metadata, table.metadata_location)
     with serving(found) as uri:
         found.uri = uri
-        found.catalogs = lambda **more: Catalogs({"lake": {"type": "rest", "uri": uri, **more}})
+        made = []
+
+        def catalogs(**more):
+            made.append(Catalogs({"lake": {"type": "rest", "uri": uri, **more}}))
+            return made[-1]
+
+        found.catalogs = catalogs
         yield found
+        for one in made:
+            for catalog in one._writable.values():
+                catalog._session.close()
 
 
 @pytest.fixture
