@@ -71,6 +71,9 @@ lock: ## Resolve the dependencies anew into the lock files.
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
 	uv pip compile --group java --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
+	uv pip compile --group integrations/airflow/pyproject.toml:environment --universal \
+	  --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-header --quiet \
+	  -o integrations/airflow/requirements.lock
 
 bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes about 40 minutes.
 	$(BIN)/python benchmarks/planning.py --json-file $(RESULTS)/planning.json
