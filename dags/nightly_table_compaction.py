@@ -153,12 +153,12 @@ def compaction_of(table: Any, since: datetime) -> Compaction:
         for snapshot in table.metadata.snapshots
         if snapshot.timestamp_ms >= begun_ms and "neve.job-id" in (snapshot.summary or {})
     ]
-    if not ours:
-        return Compaction()
 
     def total(name: str) -> int:
-        return sum(int(snapshot.summary[name] or 0) for snapshot in ours)
+        return sum(_count(snapshot, name) for snapshot in ours)
 
+    if not total("deleted-data-files"):
+        return Compaction()
     before, after = _query_seconds(table, ours[0].parent_snapshot_id, ours[-1].snapshot_id)
     return Compaction(
         total("deleted-data-files"),
@@ -172,8 +172,8 @@ def compaction_of(table: Any, since: datetime) -> Compaction:
 
 def _query_seconds(table: Any, before: int | None, after: int) -> tuple[float | None, float | None]:
     """How long one column takes to read, on both sides of a compaction; None for large tables."""
-    newest = table.snapshot_by_id(after)
-    if before is None or int(newest.summary["total-files-size"] or 0) > MAX_TIMED_BYTES:
+    size_bytes = _count(table.snapshot_by_id(after), "total-files-size")
+    if before is None or size_bytes > MAX_TIMED_BYTES:
         return None, None
     column = table.schema().fields[0].name
 
@@ -185,6 +185,11 @@ def _query_seconds(table: Any, before: int | None, after: int) -> tuple[float | 
     # In turns, and the best of each: what one leaves in a cache serves the other.
     runs = [(timed(before), timed(after)) for _ in range(QUERY_RUNS)]
     return min(run[0] for run in runs), min(run[1] for run in runs)
+
+
+def _count(snapshot: Any, name: str) -> int:
+    """A figure of a summary, which leaves out what is zero."""
+    return int(snapshot.summary.get(name) or 0)
 
 
 def report(title: str, events: Compaction, users: Compaction) -> str:
