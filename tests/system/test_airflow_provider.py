@@ -6,9 +6,9 @@ import json
 import re
 import shutil
 
+from tests.pages import NOT_RUN, blocks
 from tests.system.stack_fixtures import CHECKOUT
 
-GUIDE = CHECKOUT / "docs" / "airflow.md"
 PROJECT = CHECKOUT / "integrations" / "airflow"
 #: What Airflow says of every DAG, as JSON.
 LOOK = """
@@ -88,17 +88,15 @@ def test_the_dags_are_what_they_are_documented_to_be(airflow):
     }
 
 
-def test_commands_of_the_guide_are_executed_or_marked():
-    text = GUIDE.read_text(encoding="utf-8")
+def test_commands_of_the_guide_are_run_or_say_that_they_are_not():
+    shown = blocks("airflow.md")
 
-    marks = re.findall(r"<!-- (executed|not executed)[^>]*-->\n```bash\n", text)
-    assert len(marks) == text.count("```bash") == 4
-    assert marks.count("executed") == 2
+    assert [block.language for block in shown] == ["bash", "bash", "sh", "sh", "sh"]
+    assert all(b.note.startswith(NOT_RUN) == (b.language == "sh") for b in shown)
 
 
 def test_the_commands_of_the_guide_work(airflow, tmp_path):
-    text = GUIDE.read_text(encoding="utf-8")
-    blocks = re.findall(r"<!-- executed[^>]*-->\n```bash\n(.*?)```", text, re.DOTALL)
+    commands = [block.text for block in blocks("airflow.md") if block.language == "bash"]
     (tmp_path / "dags").mkdir()
     shutil.copy(airflow.home / "airflow.db", tmp_path)
     own = {
@@ -110,7 +108,7 @@ def test_the_commands_of_the_guide_work(airflow, tmp_path):
     resolving = {"PIP_DRY_RUN": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 
     told = airflow.run(
-        *("bash", "-euo", "pipefail", "-c", f"cd '{CHECKOUT}'\n" + "\n".join(blocks)),
+        *("bash", "-euo", "pipefail", "-c", f"cd '{CHECKOUT}'\n" + "\n".join(commands)),
         **own,
         **resolving,
     )

@@ -10,13 +10,15 @@ home. The files of DAGs are linked into its DAG folder: the project's, where non
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from environments import environment, install_checkouts, run
+from fetching import once, uv_environment, uv_program
 from layout import CHECKOUT, LOOPBACK, Stack, StackError, cache_folder, write_private
 
 LOCK = CHECKOUT / "integrations" / "airflow" / "requirements.lock"
@@ -36,8 +38,12 @@ class AirflowHome:
 
 
 def fetch(cache: Path) -> Path:
+    """The folder of an environment that holds exactly the lock."""
     cache.mkdir(parents=True, exist_ok=True)
-    return environment(cache, "airflow", LOCK)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
+    folder = cache / f"airflow-py{version}-{digest}"
+    return once(folder, lambda into: uv_environment(LOCK, into))
 
 
 def make_home(installed: Path, home: Path, dags: list[Path], port: int) -> AirflowHome:
@@ -48,7 +54,7 @@ def make_home(installed: Path, home: Path, dags: list[Path], port: int) -> Airfl
         link = folder / source.name
         link.unlink(missing_ok=True)
         link.symlink_to(source.absolute())
-    install_checkouts(installed, [PROJECT, CHECKOUT], packages)
+    _install_ours(installed, packages)
     made = AirflowHome(
         program=str(installed / "bin" / "airflow"),
         python=str(installed / "bin" / "python"),
@@ -56,8 +62,31 @@ def make_home(installed: Path, home: Path, dags: list[Path], port: int) -> Airfl
         port=port,
         environment=_settings(installed, home, packages, port),
     )
-    run([made.program, "db", "migrate"], made.environment)
+    _run([made.program, "db", "migrate"], made.environment)
     return made
+
+
+def _install_ours(installed: Path, into: Path) -> None:
+    """Build the provider and Neve, and unpack their wheels without what they depend on."""
+    where = ["--python", str(installed / "bin" / "python"), "--target", str(into)]
+    alone = ["--no-deps", "--no-index", "--no-build-isolation", "--reinstall"]
+    _run([uv_program(), "pip", "install", "-q", *where, *alone, str(PROJECT), str(CHECKOUT)])
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command,
+        env=os.environ | (environment or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-15:])
+        raise StackError(f"`{' '.join(command)}` failed:\n{tail}")
 
 
 def _settings(installed: Path, home: Path, packages: Path, port: int) -> dict[str, str]:
