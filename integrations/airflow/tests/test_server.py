@@ -16,6 +16,10 @@ BUSY = (503, problem("Busy.", "busy", 503))
 QUEUED = {"jobs": [{"job_id": "j1"}]}
 
 
+def connection(**said):
+    return Connection(conn_id="c", conn_type="neve", **said)
+
+
 @pytest.fixture
 def conn(server):
     return NeveHook().get_conn()
@@ -65,8 +69,7 @@ def test_a_request_without_a_key_is_sent_once(server, conn):
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_server_that_is_away_is_named(is_async):
-    away = server_of(Connection("c", "neve", host="127.0.0.1", port=9))
-    object.__setattr__(away, "sleep", lambda seconds: None)
+    away = server_of(connection(host="127.0.0.1", port=9))
 
     with pytest.raises(NeveUnreachable, match=r"http://127\.0\.0\.1:9 did not answer"):
         asyncio.run(away.asend(COMPACT)) if is_async else away.send(COMPACT)
@@ -91,14 +94,12 @@ def test_an_answer_that_is_no_json_is_none(server, conn, is_async):
     ],
 )
 def test_a_connection_says_where_the_server_is(said, address):
-    assert server_of(Connection("c", "neve", **said)).address == address
+    assert server_of(connection(**said)).address == address
 
 
 def test_the_password_is_the_key_and_extra_is_read(server):
     extra = {"timeout_seconds": 5, "verify": False, "job_page": "/ui/jobs/{job_id}"}
-    made = server_of(
-        Connection("c", "neve", host=server.address, password="neve_key", extra=json.dumps(extra))
-    )
+    made = server_of(connection(host=server.address, password="neve_key", extra=json.dumps(extra)))
     server.job("j1", "running")
     made.send(routes.job("j1"))
 
@@ -109,7 +110,7 @@ def test_the_password_is_the_key_and_extra_is_read(server):
 
 def test_an_extra_that_nobody_reads_is_refused():
     with pytest.raises(ValueError, match="says timeout in its extra"):
-        server_of(Connection("c", "neve", host="h", extra='{"timeout": 5}'))
+        server_of(connection(host="h", extra='{"timeout": 5}'))
 
 
 def test_the_hook_asks_for_health_snapshots_and_jobs(server):
