@@ -134,3 +134,15 @@ def test_the_rule_of_the_function_sends_what_it_answers():
 
     assert defaults["Schedule"] == "rate(1 day)"
     assert (answer["statusCode"], asked[0].table, asked[0].tenant_id) == (500, "events", "default")
+
+
+def test_every_example_is_listed_and_its_links_lead_somewhere():
+    folder = ROOT / "examples"
+    linked = re.findall(r"\]\((.*?)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert [link for link in linked if not (folder / link).exists()] == []
+    kept = {
+        p.relative_to(folder).as_posix()
+        for p in folder.rglob("*.*")
+        if "__pycache__" not in p.parts
+    }
+    assert kept - {"README.md"} <= set(linked)
