@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,11 +44,14 @@ test-system: setup ## Tests against real servers; they are started and stopped a
 	$(BIN)/python -m pytest tests/system; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
-stack-up: setup ## Start the S3 server, the REST catalog and Trino on loopback.
-	$(BIN)/python tools/stack/stack.py up
+stack-up: setup ## Start servers on loopback: S3, REST catalog, Trino, or PARTS="redis nessie …".
+	$(BIN)/python tools/stack/stack.py up $(PARTS)
 
-stack-down: setup ## Stop them and drop their data.
-	$(BIN)/python tools/stack/stack.py down
+stack-status: setup ## Tell which of them run, and where.
+	$(BIN)/python tools/stack/stack.py status $(PARTS)
+
+stack-down: setup ## Stop them and drop their data, or stop PARTS and keep it.
+	$(BIN)/python tools/stack/stack.py down $(PARTS)
 
 lint: setup ## Style, types, layers.
 	$(BIN)/ruff check .

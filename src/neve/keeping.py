@@ -42,6 +42,16 @@ class Keeping(Looking):
         """The server whose workers run COMPACT for functions; None where they do it themselves."""
         return self._app.settings.database.service_url or None
 
+    @property
+    def database_service_key(self) -> str | None:
+        """What functions tell that server about who they are."""
+        return self._app.settings.database.service_key or None
+
+    @property
+    def database_is_open(self) -> bool:
+        """Whether a function answers whoever its platform lets call it, unasked."""
+        return self._app.settings.database.open_function
+
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""
         return keep_plan(self._services, plan, requested_by)
@@ -139,14 +149,18 @@ class Keeping(Looking):
 
         Nothing is started by asking: workers say themselves how their engine is.
         """
+        store = _check("store", lambda: _store(self._app))
         return [
-            _check("store", lambda: _store(self._app)),
+            store,
             *(_check(f"catalog {name}", self._catalog(name)) for name in self._app.catalogs.names),
-            *([self._engine()] if with_engine else []),
+            *([self._engine(store)] if with_engine else []),
         ]
 
-    def _engine(self) -> Check:
+    def _engine(self, store: Check) -> Check:
         name = self._app.settings.engine
+        if not store.passed:
+            # It would be waited for a second time.
+            return Check(name, False, "Workers tell it to the store, which is away.", store.fix)
         try:
             there = [worker for worker in self.workers() if worker.engine.engine == name]
         except NeveError as error:

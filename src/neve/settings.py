@@ -46,6 +46,7 @@ from neve.sections import (
     OrphanSettings,
     SchedulerSettings,
     ServerSettings,
+    SetAsideSettings,
     SparkSettings,
     StateSettings,
     TrinoSettings,
@@ -61,6 +62,7 @@ __all__ = [
     "OrphanSettings",
     "SchedulerSettings",
     "ServerSettings",
+    "SetAsideSettings",
     "Settings",
     "SparkSettings",
     "StateSettings",
@@ -100,6 +102,7 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
+    set_aside: SetAsideSettings = SetAsideSettings()
     notifications: NotificationSettings = NotificationSettings()
     database: DatabaseSettings = DatabaseSettings()
     #: What tables should get, and when.
@@ -114,6 +117,7 @@ class Settings(BaseSettings):
             "url": self.state.url,
             "secret": self.access.audit_key or "",
             "service_url": self.database.service_url or "",
+            "service_secret": self.database.service_key or "",
         }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
@@ -218,6 +222,9 @@ def load_settings(
                 name: _absolute(properties, folder)
                 for name, properties in settings.catalogs.items()
             },
+            "spark": settings.spark.model_copy(
+                update={"package": _absolute_package(settings.spark.package, folder)}
+            ),
             "state": settings.state.model_copy(
                 update={"url": absolute_sqlite_url(settings.state.url, folder)}
             ),
@@ -225,6 +232,13 @@ def load_settings(
     )
     remember_secrets(loaded, loaded.secrets())
     return loaded
+
+
+def _absolute_package(package: str, folder: Path) -> str:
+    """Where a package lies, as an address; words that name none stay as they are."""
+    if package in ("auto", "installed") or "://" in package:
+        return package
+    return _absolute_path(package, folder).as_uri()
 
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
