@@ -93,7 +93,7 @@ class Resolver:
 
     def _look_at(self, folder: str) -> _Folder:
         """The folder in one spelling, and the real folders that it may mean."""
-        paths = [posixpath.join(real, "") for real in self._real_folders(folder) or ()]
+        paths = [posixpath.join(real, "") for real in self.real_folders(folder) or ()]
         places = (
             _Place(path, text_key(f"file:{path}x").removesuffix("x"), os.path.isdir(path))
             for path in paths
@@ -112,7 +112,7 @@ class Resolver:
             location = f"./{found[1]}"
         folder, _, name = location.rpartition("/")
         if folder not in self._local:
-            self._local[folder] = self._real_folders(folder)
+            self._local[folder] = self.real_folders(folder)
         folders = self._local[folder]
         if folders is None:
             return []
@@ -122,7 +122,7 @@ class Resolver:
         joined = {posixpath.join(folder, name) for folder in folders for name in names}
         return sorted(joined | {_real(path) for path in _readings(location)})
 
-    def _real_folders(self, folder: str) -> tuple[str, ...] | None:
+    def real_folders(self, folder: str) -> tuple[str, ...] | None:
         """The folders that a folder's name may mean; None where it is not of this machine."""
         if scheme_of(f"{folder}/") != "file":
             return None
