@@ -93,7 +93,7 @@ class Resolver:
 
     def _look_at(self, folder: str) -> _Folder:
         """The folder in one spelling, and the real folders that it may mean."""
-        paths = [posixpath.join(real, "") for real in self.real_folders(folder) or ()]
+        paths = [posixpath.join(real, "") for real in self._real_folders(folder) or ()]
         places = (
             _Place(path, text_key(f"file:{path}x").removesuffix("x"), os.path.isdir(path))
             for path in paths
@@ -112,7 +112,7 @@ class Resolver:
             location = f"./{found[1]}"
         folder, _, name = location.rpartition("/")
         if folder not in self._local:
-            self._local[folder] = self.real_folders(folder)
+            self._local[folder] = self._real_folders(folder)
         folders = self._local[folder]
         if folders is None:
             return []
@@ -122,11 +122,10 @@ class Resolver:
         joined = {posixpath.join(folder, name) for folder in folders for name in names}
         return sorted(joined | {_real(path) for path in _readings(location)})
 
-    def real_folders(self, folder: str) -> tuple[str, ...] | None:
+    def _real_folders(self, folder: str) -> tuple[str, ...] | None:
         """The folders that a folder's name may mean; None where it is not of this machine."""
-        if scheme_of(f"{folder}/") != "file":
-            return None
-        return tuple(sorted({self._real_folder(path) for path in _readings(f"{folder}/")}))
+        paths = local_folders(folder)
+        return tuple(sorted({self._real_folder(path) for path in paths})) if paths else None
 
     def _real_folder(self, path: str) -> str:
         """The real path; folders share those above them, which are looked at once."""
@@ -139,6 +138,13 @@ class Resolver:
                 here = posixpath.join(self._real_folder(above), name)
                 self._real[path] = _real(here) if os.path.islink(here) else here
         return self._real[path]
+
+
+def local_folders(folder: str) -> tuple[str, ...]:
+    """The paths that a folder's name may mean on this machine; none where it is another's."""
+    if scheme_of(f"{folder}/") != "file":
+        return ()
+    return tuple(_readings(f"{folder}/"))
 
 
 def _text_keys(location: str) -> Iterator[str]:
