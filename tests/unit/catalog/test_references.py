@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -338,6 +340,25 @@ def test_a_table_does_not_need_its_own_files_for_another(lake, table, surveyor):
     ref = TableRef("lake", ("db2",), "other")
     assert surveyor.needed(ref, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/own": TABLE}
     assert surveyor.needed(TABLE, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/theirs": ref}
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_a_file_that_is_no_catalog_is_not_one_without_tables(
+    lake, second, table, surveyor, tmp_path, content
+):
+    """As where a volume is not mounted, or a path has a slip: its tables are not known."""
+    file = tmp_path / "second" / "catalog.db"
+    file.unlink()
+    if content is None:
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute("CREATE TABLE something (else_ TEXT)")
+    else:
+        file.write_bytes(content)
+    for recheck in (False, True):
+        with pytest.raises(CatalogError, match=rf"{WHY} Catalog second has no list of tables"):
+            surveyor.needed(TABLE, ["s3://b/f"], recheck=recheck)
+        with pytest.raises(CatalogError, match="has no list of tables"):
+            surveyor.other_registration(TABLE, "u", recheck=recheck)
 
 
 @pytest.mark.parametrize("part", ["metadata", "list", "manifest"])
