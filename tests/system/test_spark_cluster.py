@@ -163,7 +163,7 @@ def test_an_executor_that_is_killed_in_the_middle_changes_nothing(lake: Lake) ->
     outcome = outcome_of(running)
 
     assert outcome["status"] == "succeeded"
-    assert outcome["engines"] == {"rewrite": GROUPS}
+    assert outcome["engines"]["rewrite"] == GROUPS
     assert "lost, failed or too slow, and begun again" in outcome["reason"]
     assert lake.rows().equals(before)
     # The name of the attempt that was killed is another than the one that was committed.
