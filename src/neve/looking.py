@@ -70,9 +70,9 @@ class Looking:
         """What the table's metadata says, without its files."""
         return self._services.surveyor.outline(self.table(table))
 
-    def health(self, table: Table) -> Health:
-        """How well the table is, and why."""
-        return self._services.health(self.table(table))
+    def health(self, table: Table, *, with_set_policies: bool = True) -> Health:
+        """How well the table is, and why; by the file's policies alone where that is asked for."""
+        return self._services.health(self.table(table), with_set_policies=with_set_policies)
 
     def diagnose(
         self,

@@ -19,15 +19,16 @@ from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.catalog.recent import RecentTables
-from neve.model.errors import ConfigError, NeveError
+from neve.model.errors import ConfigError, InputError, NeveError
 from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
 from neve.planning import nessie
 
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
-#: What tells a catalog from another at the same address.
-IDENTITY = ("warehouse", "prefix", "ref", "glue.id", "glue.endpoint", "dynamodb.table-name")
+#: How files are reached, and who asks a REST server: the entries are the same for all of it.
+#: Anything else may lead elsewhere: a region, a profile, a project, a header.
+NOT_IDENTITY = ("s3.", "gcs.", "adls.", "hdfs.", "py-io-impl", "io-impl", "token", "credential")
 #: For opening a catalog, whatever its client does, and for listing all that is in it.
 OPENING_SECONDS = 60.0
 LISTING_SECONDS = 900.0
@@ -134,7 +135,8 @@ class Catalogs:
 
     def _lock(self, name: str) -> threading.RLock:
         if name not in self._opening:
-            raise ConfigError(
+            # Trino has catalogs of its own, whose files cannot be looked at from here.
+            raise InputError(
                 f"There is no catalog named {name!r}.",
                 next_step="Add it under catalogs: in neve.yaml.",
             )
@@ -231,10 +233,7 @@ class Catalogs:
         """Whether two names are configured for one catalog, so that both show the same entries."""
         first, second = (pyiceberg_properties(self._properties[name]) for name in (one, other))
         # A SQL catalog's name is part of its entries: under another name it has others.
-        kind = first.get("type", "sql")
-        return kind != "sql" and all(
-            first.get(key) == second.get(key) for key in {*IDENTITY, "type", "uri"}
-        )
+        return first.get("type", "sql") != "sql" and _identity(first) == _identity(second)
 
     def _matching_catalogs(self, pattern: str) -> list[str]:
         """Do not ask catalogs that the pattern excludes: they may be down, and they take time."""
@@ -270,6 +269,10 @@ class Catalogs:
                 found += _tables_in(catalog, name, namespace)
                 pending += catalog.list_namespaces(namespace)
             return sorted(found)
+
+
+def _identity(properties: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in properties.items() if not k.startswith(NOT_IDENTITY)}
 
 
 def _tables_in(catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]) -> list[TableRef]:

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from neve.access.chain import AuditEntry
 from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
+from neve.cli.maintain_views import Totals
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
@@ -36,7 +37,7 @@ from neve.model.steps import (
     RewriteManifests,
     RewritePositionDeleteFiles,
 )
-from neve.neve import Check, FileMetrics, SparkPackage, Validation
+from neve.neve import Check, Comparison, FileMetrics, SparkPackage, Validation
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -184,6 +185,9 @@ class CatalogProblem:
 @dataclass(frozen=True)
 class Maintained:
     engine: Literal["spark", "trino"]
+    turn_id: str | None
+    seconds: float
+    totals: Totals
     tables: tuple[TableReport, ...]
     catalog_problems: tuple[CatalogProblem, ...]
 
@@ -200,6 +204,8 @@ class Demo:
     plan: CompactionPlan
     compaction: Outcome
     partition_compaction: Outcome
+    cured_by: str
+    comparison: Comparison | None
     validations: tuple[Validation, ...]
     seconds: float
 
@@ -315,7 +321,7 @@ def schemas() -> dict[str, Schema]:
         "plan": schema_of(PlanFile),
         "apply": schema_of(Applied),
         "compact": any_of(outcome, schema_of(PlanFile)),
-        "rollback": outcome,
+        "rollback": any_of(outcome, schema_of(Applied)),
         "snapshots": _snapshots(),
         "expire": any_of(outcome, schema_of(ExpireSnapshots, ExpiryMore)),
         "orphans": any_of(outcome, schema_of(SweepReport), schema_of(list[QuarantineEntry])),

@@ -41,7 +41,7 @@ from neve.spark.live_rows import of_live_rows
 from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
-from neve.spark.operations.remove_orphan_files import sweep
+from neve.spark.operations.remove_orphan_files import listing_errors, sweep, sweep_here
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_bytes, report_tasks
 from neve.spark.reachable import unreachable
@@ -65,8 +65,16 @@ class SparkEngine(StartedSession):
     next gets a new one.
     """
 
-    def __init__(self, make_session: Callable[[], SparkSession], package: str = AUTO) -> None:
+    def __init__(
+        self,
+        make_session: Callable[[], SparkSession],
+        storage: Callable[[TableRef], Storage] | None = None,
+        package: str = AUTO,
+    ) -> None:
+        """With `storage`, which tells how a table's files are reached, some are listed without
+        a session."""
         super().__init__(make_session)
+        self._storage_of = storage
         self._package = package
         #: The session whose executors are known to run Neve's tasks.
         self._ready: SparkSession | None = None
@@ -276,17 +284,17 @@ class SparkEngine(StartedSession):
         watched: Sequence[str],
         reporter: Reporter,
     ) -> Sweep:
-        with self._in_tasks(f"Listing files of table {table}") as session:
+        what = f"Listing files of table {table}"
+        if self._session is None and self._storage_of is not None:
+            # Most tables have few files and no orphan among them: no JVM is started for these.
+            with listing_errors(what):
+                found = sweep_here(listing, self._storage_of(table), read_reachable, watched)
+            if found is not None:
+                return found
+        with self._in_tasks(what) as session:
             storage = _storage(session, table)
-            with report_tasks(session, reporter):
-                try:
-                    return sweep(session, listing, storage, read_reachable, watched)
-                except OSError as error:
-                    # A small table is listed here, and not by a task whose errors Spark tells.
-                    raise ExecutionError(
-                        f"Listing files of table {table} failed: {error}.",
-                        next_step="Check that this machine may read the table's folders.",
-                    ) from error
+            with report_tasks(session, reporter), listing_errors(what):
+                return sweep(session, listing, storage, read_reachable, watched)
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         what = f"Looking up files of table {table}"
@@ -332,9 +340,12 @@ class BorrowedEngine(SparkEngine):
     """Runs on a session of the caller's, which is never stopped here."""
 
     def __init__(self, session: SparkSession, package: str = AUTO) -> None:
-        super().__init__(lambda: session, package)
+        super().__init__(lambda: session, package=package)
 
     def start_soon(self) -> None:
+        pass
+
+    def abandon(self) -> None:
         pass
 
     def report(self) -> EngineReport:

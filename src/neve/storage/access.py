@@ -72,6 +72,13 @@ def storage_of(properties: Mapping[str, str]) -> Storage:
     )
 
 
+def storage_as_pyiceberg(properties: Mapping[str, str]) -> Storage:
+    """The same for pyiceberg's properties: where an endpoint is named, it asks for paths, unless
+    virtual hosts are asked for."""
+    by_path = "s3.endpoint" in properties and not _is_on(properties, "s3.force-virtual-addressing")
+    return storage_of({"s3.path-style-access": str(by_path), **properties})
+
+
 def _upload_options(properties: Mapping[str, str]) -> dict[str, str]:
     options = {WRITE_KEYS[key]: value for key, value in properties.items() if key in WRITE_KEYS}
     tags = {
