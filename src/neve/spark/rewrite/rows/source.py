@@ -160,7 +160,7 @@ class OpenedSource:
     @cached_property
     def file(self) -> Any:
         """The file; its footer is read once."""
-        # A path would be looked up in Arrow's file systems first, which takes as long as the footer.
+        # A path would be looked up in Arrow's file systems, which takes as long as a footer.
         source = pa.OSFile(self._opened) if isinstance(self._opened, str) else self._opened
         return pq.ParquetFile(source, read_dictionary=self._dictionaries or None)
 
