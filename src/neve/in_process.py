@@ -18,7 +18,7 @@ from neve.model.rewrite import FileDetails, RewriteTask, SpliceRequirements, Tas
 from neve.model.table import TableRef
 from neve.service.ports import Engine, Reporter
 from neve.spark.rewrite.task import run_task
-from neve.storage.access import storage_of
+from neve.storage.access import storage_as_pyiceberg
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -63,7 +63,7 @@ class InProcessEngine:
         reporter: Reporter,
     ) -> list[TaskResult]:
         """Write new files for groups, each by the best engine of its ladder; commit nothing."""
-        storage = storage_of(self._catalogs.load(table).io.properties)
+        storage = storage_as_pyiceberg(self._catalogs.load(table).io.properties)
         results = []
         for number, task in enumerate(tasks, 1):
             results.append(run_task(task, wanted, storage, 0))

@@ -53,6 +53,16 @@ class Listeners:
             self._told = [item for item in self._told if item is not added]
 
 
+class Silent:
+    """Tells nobody what is going on."""
+
+    def __call__(self, message: str) -> None:
+        pass
+
+    def progress(self, done: int, total: int) -> None:
+        pass
+
+
 class CarefulReporter:
     """A reporter of somebody else's, which cannot stop a job by failing."""
 

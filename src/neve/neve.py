@@ -19,19 +19,19 @@ from neve.announcing import Announcing
 from neve.app import App, build_app
 from neve.demo import Comparison, FileMetrics, Story, Validation, tell_story
 from neve.keeping import Keeping
-from neve.listeners import CarefulReporter, Listeners
+from neve.listeners import CarefulReporter, Listeners, Silent
 from neve.looking import Overrides, Table
-from neve.machine import Check
+from neve.machine import Check, SparkPackage
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
 from neve.model.expiry import Consumer
 from neve.model.found import Found
-from neve.model.job import TRINO, Job, JobReport, JobRequest, Trigger
+from neve.model.job import OVERRIDES, TRINO, Job, JobReport, JobRequest, Trigger
 from neve.model.logs import LogSettings
 from neve.model.maintenance import HandOver, MaintainRequest, TableReport
 from neve.model.operation import Operation
 from neve.model.orphans import QuarantineEntry, SweepReport
-from neve.model.outcome import Outcome
+from neve.model.outcome import Outcome, RolledBack
 from neve.model.plan import CompactionPlan, Plan
 from neve.model.policy import Verify
 from neve.model.sizes import parse_size
@@ -40,7 +40,6 @@ from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
 from neve.policy.importing import ImportedPolicies
 from neve.queueing import Queueing
-from neve.service.context import OVERRIDES
 from neve.service.left_behind import settle_jobs
 from neve.service.maintain import maintain_tables
 from neve.service.maintain_procedures import maintain_by_procedures
@@ -54,11 +53,13 @@ from neve.service.operations.remove_orphan_files import (
 )
 from neve.service.operations.rollback import OPERATION as ROLLBACK
 from neve.service.operations.rollback import RollbackTarget, rollback_arguments
+from neve.service.operations.turns import jobs_of_turn, undo_turn
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
 from neve.service.services import Services
 from neve.settings import load_settings
+from neve.stopping import Stopping
 from neve.telemetry import event_log, spark_log, warning_log
 from neve.working import TableTurn
 
@@ -72,6 +73,7 @@ __all__ = [
     "FileMetrics",
     "ImportedPolicies",
     "Neve",
+    "SparkPackage",
     "Story",
     "TableTurn",
     "Validation",
@@ -81,17 +83,7 @@ __all__ = [
 MAX_JOBS = 1_000_000
 
 
-class Silent:
-    """Tells nobody what is going on."""
-
-    def __call__(self, message: str) -> None:
-        pass
-
-    def progress(self, done: int, total: int) -> None:
-        pass
-
-
-class Neve(Queueing, Keeping, Announcing, Accessing):
+class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
     """One configured Neve; close it, or use it in a `with` block."""
 
     def __init__(self, app: App) -> None:
@@ -255,10 +247,14 @@ class Neve(Queueing, Keeping, Announcing, Accessing):
         any_time: bool = False,
         verify: Verify | None = None,
         hand_over: HandOver | None = None,
+        turn_id: str | None = None,
+        run_id: str = "",
     ) -> list[TableReport]:
         """Every operation that each table's policy asks for, in order; all tables by default.
 
-        With `hand_over`, jobs are run where that lets them be run. On Trino, the configuration is
+        With `hand_over`, jobs are run where that lets them be run. With `turn_id`, a name of your
+        own, all of it can be undone together: `rollback_turn`. `run_id` is for the log: the id
+        by which the caller knows this run. On Trino, the configuration is
         the order to run all of its operations, here.
         """
         request = MaintainRequest(
@@ -268,12 +264,14 @@ class Neve(Queueing, Keeping, Announcing, Accessing):
             any_time=any_time,
             verify=verify,
             parallel_tables=self._app.settings.maintain.parallel_tables,
+            turn_id=turn_id,
+            run_id=run_id,
         )
         request.check(self.engine)
         if self.engine == TRINO:
             services = self._app.by_trino(self._services)
             found = services.procedures.find(()) if tables is None else tables
-            return maintain_by_procedures(services, found, dry_run=dry_run)
+            return maintain_by_procedures(services, found, dry_run=dry_run, run_id=run_id)
         wanted = self.tables() if tables is None else list(tables)
         return maintain_tables(self._services, wanted, request, hand_over)
 
@@ -288,6 +286,15 @@ class Neve(Queueing, Keeping, Announcing, Accessing):
         """Take the table back to an earlier snapshot; one of the three says to which."""
         target = RollbackTarget(snapshot_id, time, job_id)
         return self.run(table, ROLLBACK, arguments=rollback_arguments(target))
+
+    def rollback_turn(self, turn_id: str, table: Table | None = None) -> list[RolledBack]:
+        """Undo what a turn of `maintain` did to each of its tables, or to one of them.
+
+        Neve's own later commits go with it; where a writer came after it, that table is refused.
+        """
+        only = None if table is None else self.table(table)
+        jobs = jobs_of_turn(self._services.store, turn_id)
+        return undo_turn(jobs, lambda one, said: self.run(one, ROLLBACK, arguments=said), only)
 
     # Snapshots and orphans, before they are let go
 
@@ -382,19 +389,6 @@ class Neve(Queueing, Keeping, Announcing, Accessing):
         """
         with self._listeners.with_listener(listener):
             yield
-
-    def stop(self) -> None:
-        """Ask the jobs of this process to stop at their next boundary."""
-        self._services.stop.ask()
-
-    @property
-    def has_jobs(self) -> bool:
-        """Whether a job of this process would have to stop first."""
-        return self._services.stop.has_jobs
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._services.stop.is_asked
 
     def demo(
         self,

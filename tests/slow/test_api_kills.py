@@ -24,7 +24,7 @@ from neve.testing.local_lake import LocalLake
 pytestmark = [pytest.mark.promise(42, 44, 47), pytest.mark.timeout(900)]
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-COMMAND = "from neve.cli.main import run; run()"
+COMMAND = "from neve.cli.start import run; run()"
 MAINTAIN = "/api/v1/tables/lake.db.events/maintain"
 WAIT_SECONDS = 300
 #: The states of a job that somebody is at.

@@ -40,4 +40,4 @@ def test_no_row_of_two_processes_is_lost(lake, tmp_path):
             write_alone(lake.properties, f"b-{number}")
         assert other.wait(120) == 0
 
-    assert sorted(rows(lake)["dag_run_id"].to_pylist()) == [f"{w}-{n}" for w in "ab" for n in "012"]
+    assert sorted(rows(lake)["job_id"].to_pylist()) == [f"{w}-{n}" for w in "ab" for n in "012"]

@@ -42,4 +42,4 @@ def test_several_tables_share_one_engine(catalog, tmp_path):
         assert rows(catalog, name) == before[name]
         assert len(list(catalog.load_table(("db", name)).scan().plan_files())) == 1
     logged = catalog.load_table(("db", "_maintenance_log")).scan().to_arrow()
-    assert len(set(logged["dag_run_id"].to_pylist())) >= len(NAMES)
+    assert len(set(logged["job_id"].to_pylist())) >= len(NAMES)

@@ -56,9 +56,9 @@ def test_trino_maintains_all_tables_of_the_schema_and_logs_each_operation(lake, 
         lake.make_table(table, files=3)
     rows = lake.rows("sales"), lake.rows("events")
 
-    looked, done = on_trino("--dry-run", "-o", "json"), on_trino("-o", "json")
+    looked, done = on_trino("--dry-run", "-o", "json"), on_trino("--run-id", "dag-7", "-o", "json")
 
-    assert (looked.returncode, done.returncode) == (0, 0), done.stderr
+    assert (looked.returncode, done.returncode) == (2, 0), done.stderr
     planned = [(operation, "planned") for operation in OPERATIONS]
     assert statuses(looked) == {"events": planned, "sales": planned}
     assert "the table has 3 files." in looked.stdout
@@ -77,7 +77,7 @@ def test_trino_maintains_all_tables_of_the_schema_and_logs_each_operation(lake, 
         for report in json.loads(done.stdout)["tables"]
         for each in report["operations"]
     ]
-    assert lake.log("dag_run_id") == [[job] for job in jobs]
+    assert lake.log("job_id, dag_run_id") == [[job, "dag-7"] for job in jobs]
     assert (lake.rows("sales"), lake.rows("events")) == rows
     assert lake.sql(f'SELECT count(*) FROM iceberg.{lake.schema}."sales$snapshots"') == [[1]]
 

@@ -141,6 +141,7 @@ def test_a_missing_log_table_is_created_with_its_columns(lake) -> None:
           for when in ("before", "after")],
         ("dag_run_id", "varchar"),
         ("executed_at", "timestamp(6)"),
+        ("job_id", "varchar"),
     ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from neve.catalog.errors import failures, first_line
 from neve.model.errors import CatalogError, CommitUnknown, NeveError
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
-from neve.planning.maintenance_log import LOG_COLUMNS, by_log, log_row
+from neve.planning.maintenance_log import JOB_COLUMN, LOG_COLUMNS, by_log, log_row
 from neve.retries import RetryPolicy, Sleep, retrying
 
 if TYPE_CHECKING:
@@ -100,6 +100,10 @@ class CatalogLog:
             return
         if table.format_version > MAX_FORMAT_VERSION:
             raise _NotForPyiceberg
+        if JOB_COLUMN not in table.schema().column_names and not _why_unfit(table.schema()):
+            # A log of an earlier version.
+            with table.update_schema() as change:
+                change.add_column(JOB_COLUMN, StringType())
         try:
             table.append(
                 arrow_rows(log, table.schema(), outcomes),
@@ -150,6 +154,8 @@ def arrow_rows(log: TableRef, schema: Schema, outcomes: Sequence[Outcome]) -> pa
 def _why_unfit(schema: Schema) -> str | None:
     fields = {field.name: field for field in schema.fields}
     for name, kind in LOG_COLUMNS.items():
+        if name == JOB_COLUMN and name not in fields:
+            continue
         if name not in fields:
             return f"it has no column {name}"
         if fields[name].field_type not in TYPES[kind]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -23,6 +24,7 @@ from neve.cli.context import (
 )
 from neve.cli.hand_over import (
     LocalOption,
+    RunIdOption,
     compact_at_server,
     follow_to_end,
     outcome_of,
@@ -31,14 +33,15 @@ from neve.cli.hand_over import (
 )
 from neve.cli.job import ServerOption
 from neve.cli.output import Format, Output
-from neve.cli.places import ServerJobs, connect
+from neve.cli.places import ServerJobs, at_server
 from neve.cli.render import render_outcome, render_plan
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.found import Found
-from neve.model.outcome import Outcome
+from neve.model.outcome import Outcome, RolledBack
 from neve.model.policy import Strategy, Verify
+from neve.model.table import TableRef
 from neve.neve import Neve
 
 #: The policy key of an order of rows.
@@ -196,10 +199,7 @@ def apply(
     printer.result(
         {
             "outcomes": [to_document(outcome) for outcome in outcomes],
-            "refused": [
-                {"table": str(item.table), "type": type(why).__name__, "reason": why.message}
-                for item, why in refused
-            ],
+            "refused": [_refused(item.table, why) for item, why in refused],
         },
         *(render_outcome(outcome) for outcome in outcomes),
     )
@@ -217,6 +217,7 @@ def compact(
     engine: EngineOption = None,
     verify: VerifyOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+    run_id: RunIdOption = "",
     server: ServerOption = None,
     local: LocalOption = False,
     output: OutputOption = Format.TEXT,
@@ -231,7 +232,7 @@ def compact(
         options: dict[str, Any] = {"strategy": strategy, "partition_filter": where}
         options |= {"max_cost": max_cost, "target_file_size": target_size}
         options |= {"engine": engine, "sort_by": sort_by, "verify": verify}
-        with errors_explained(printer), connect(server) as client:
+        with at_server(printer, server) as client:
             if dry_run:
                 made = plan_at_server(client, table, **options)
             else:
@@ -247,11 +248,30 @@ def compact(
             made = neve.plan_compaction(table, overrides=overrides)
             document = neve.plan_document([made])
         else:
-            outcome = run_or_hand_over(neve, printer, table, overrides=overrides, local=local)
+            outcome = run_or_hand_over(
+                neve, printer, table, overrides=overrides, local=local, run_id=run_id
+            )
     if dry_run:
         printer.result(document, lambda: render_plan(made))
         return
     _tell_outcome(printer, outcome)
+
+
+def _tell_undone(printer: Output, undone: Sequence[RolledBack]) -> NoReturn:
+    outcomes = [item.outcome for item in undone if item.outcome]
+    refused = [(item.table, item.problem) for item in undone if item.problem]
+    printer.result(
+        {
+            "outcomes": [to_document(outcome) for outcome in outcomes],
+            "refused": [_refused(table, why) for table, why in refused],
+        },
+        *(render_outcome(outcome) for outcome in outcomes),
+    )
+    exit_after(printer, [why for _, why in refused], EXIT_OK)
+
+
+def _refused(table: TableRef, why: NeveError) -> dict[str, str]:
+    return {"table": str(table), "type": type(why).__name__, "reason": why.message}
 
 
 def _tell_outcome(printer: Output, outcome: Outcome) -> NoReturn:
@@ -260,23 +280,35 @@ def _tell_outcome(printer: Output, outcome: Outcome) -> NoReturn:
 
 
 def rollback(
-    table: TableArgument,
+    table: Annotated[
+        str | None, typer.Argument(help="catalog.namespace.table; with --turn, all of its tables.")
+    ] = None,
     to_snapshot: Annotated[int | None, typer.Option(help="Back to this snapshot.")] = None,
     to_time: Annotated[
         str | None, typer.Option(help="Back to the last snapshot of this moment (ISO 8601, UTC).")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Undo this job of neve history.")] = None,
+    turn: Annotated[
+        str | None, typer.Option(help="Undo this turn of neve maintain, and what Neve did since.")
+    ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Take a table back to an earlier snapshot."""
     printer = Output(output)
     with application(printer, config) as neve:
-        if sum(option is not None for option in (to_snapshot, to_time, job)) != 1:
+        if sum(option is not None for option in (to_snapshot, to_time, job, turn)) != 1:
             raise InputError(
                 "Say where to go back to, in one way.",
-                next_step="Give one of --to-snapshot ID, --to-time TS or --job ID.",
+                next_step="Give one of --to-snapshot ID, --to-time TS, --job ID or --turn ID.",
             )
         time = parse_moment(to_time) if to_time is not None else None
-        outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
+        if turn is not None:
+            undone = neve.rollback_turn(turn, table)
+        elif table is not None:
+            outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
+        else:
+            raise InputError("Say which table.", next_step="Give its name before the options.")
+    if turn is not None:
+        _tell_undone(printer, undone)
     printer.result(to_document(outcome), lambda: render_outcome(outcome))

@@ -10,9 +10,9 @@ from typing import Annotated, NoReturn, TypeVar
 
 import typer
 
-from neve.cli.interrupt import EXIT_INTERRUPTED, interruptible
+from neve.cli.interrupt import finish_interrupted, interruptible
 from neve.cli.output import Format, Output
-from neve.model.errors import NeveError
+from neve.model.errors import Interrupted, NeveError
 from neve.model.logs import LogSettings
 from neve.model.table import TableRef
 from neve.neve import Neve
@@ -54,12 +54,15 @@ def errors_explained(output: Output) -> Iterator[None]:
     """Errors become one sentence and exit code 1."""
     try:
         yield
+    except Interrupted as end:
+        output.interrupted(end)
+        finish_interrupted()
     except NeveError as error:
         output.error(error)
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
-        output.warn("Interrupted. What was under way is settled by the next command on the table.")
-        sys.exit(EXIT_INTERRUPTED)
+        output.interrupted(Interrupted())
+        finish_interrupted()
 
 
 Result = TypeVar("Result")
@@ -112,8 +115,13 @@ def refusals_audited(neve: Neve) -> Iterator[None]:
     try:
         yield
     except NeveError as error:
-        neve.access.record(user_name(), f"neve {COMMAND[-1]}", "refused", detail=error.message)
+        audit_refusal(neve, COMMAND[-1], error.message)
         raise
+
+
+def audit_refusal(neve: Neve, command: str, why: str) -> None:
+    """A row about a command that was refused, where the configuration asks for a log."""
+    neve.access.record(user_name(), f"neve {command[:200]}", "refused", detail=why)
 
 
 def user_name() -> str:

@@ -15,13 +15,21 @@ from neve.cli.output import Output
 from neve.cli.places import JobPlace, LocalJobs, follow
 from neve.documents import from_document
 from neve.model.errors import ExecutionError, JobCancelled
-from neve.model.job import JobRequest, Trigger
+from neve.model.job import RUN_ID, JobRequest, Trigger
 from neve.model.maintenance import HandOver
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
 from neve.neve import Neve
 
+RunIdOption = Annotated[
+    str,
+    typer.Option(
+        "--run-id",
+        envvar=["NEVE_RUN_ID", "AIRFLOW_CTX_DAG_RUN_ID"],
+        help="The id by which you know this run; the maintenance log shows it as dag_run_id.",
+    ),
+]
 LocalOption = Annotated[
     bool,
     typer.Option("--local", help="Run it here, whatever server there is."),
@@ -36,16 +44,19 @@ def run_or_hand_over(
     *,
     overrides: Mapping[str, object] | None = None,
     local: bool = False,
+    run_id: str = "",
 ) -> Outcome:
     """Run it here, or let the server of the same configuration run it, whose engine is warm.
 
     Both have the same state, so that the job is queued there and followed there.
     """
     server = None if local else neve.server()
+    asked: dict[str, Any] = {"overrides": overrides, "trigger": Trigger.CLI}
+    asked["arguments"] = {RUN_ID: run_id} if run_id else {}
     if server is None:
-        return neve.run(table, operation, overrides=overrides, trigger=Trigger.CLI)
+        return neve.run(table, operation, **asked)
     # Somebody is watching, and decides himself whether to try again.
-    job = neve.submit(table, operation, overrides=overrides, trigger=Trigger.CLI, max_attempts=1)
+    job = neve.submit(table, operation, max_attempts=1, **asked)
     output.tell(f"Handed to the server at {server.url}: job {job.job_id}")
     place = LocalJobs(neve, is_served=lambda: neve.server() is not None)
     return outcome_of(follow_to_end(place, output, job.job_id))
@@ -66,7 +77,13 @@ def handing_over(neve: Neve, output: Output, *, local: bool) -> HandOver | None:
     place = LocalJobs(neve, sleep, is_served=lambda: neve.server() is not None)
 
     def hand_over(request: JobRequest) -> Outcome:
-        job = neve.submit(request.table, request.operation, trigger=request.trigger, max_attempts=1)
+        job = neve.submit(
+            request.table,
+            request.operation,
+            arguments=request.arguments,
+            trigger=request.trigger,
+            max_attempts=1,
+        )
         for _ in place.events(job.job_id):
             pass
         return outcome_of(place.job(job.job_id))

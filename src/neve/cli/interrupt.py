@@ -1,35 +1,139 @@
-"""Ctrl-C: running jobs stop at their next boundary, and a second one ends at once."""
+"""Signals that end a command: one sentence, jobs with an end, within two seconds.
+
+Jobs are asked to stop at their next boundary. Those that do not reach one in time are given up,
+and so is everything at a second signal: the next command on a table settles what was left there.
+A thread watches, because Python's own handlers wait for whatever the main thread has called.
+"""
 
 from __future__ import annotations
 
+import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
+from typing import NoReturn
 
+from neve.cli.interrupted_jobs import SeenJobs
 from neve.cli.output import Output
+from neve.cli.start import EXIT_INTERRUPTED, IS_OWN_PROCESS, SENTENCE, end_now, heeded
+from neve.model.errors import Interrupted, NeveError
 from neve.neve import Neve
 
-EXIT_INTERRUPTED = 130
-STOPPING = "Stopping at the next boundary; press Ctrl-C again to end at once."
+__all__ = ["EXIT_INTERRUPTED", "interruptible"]
+
+#: How long jobs have to reach a boundary, and how long giving them up may take.
+GRACE_SECONDS = 1.3
+LEAVE_SECONDS = 0.4
+OVER = b"\0"
 
 
 @contextmanager
-def interruptible(neve: Neve, output: Output) -> Iterator[None]:
-    """Let an interrupt stop jobs cleanly for the length of the block."""
+def interruptible(neve: Neve | None, output: Output) -> Iterator[None]:
+    """Let a signal end what is done in the block, which raises Interrupted then."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    watch = _Watch(neve, output)
+    with watch.watching(), ExitStack() as stack:
+        if neve is not None:
+            stack.enter_context(neve.events(watch.jobs.note))
+        try:
+            yield
+        except (KeyboardInterrupt, NeveError) as error:
+            if watch.is_told or isinstance(error, KeyboardInterrupt):
+                watch.raise_interrupted()
+            raise
+        if watch.is_told:
+            watch.raise_interrupted()
+        if watch.jobs.ids:
+            SENTENCE[:] = ["Interrupted; what was done stays: neve history"]
 
-    def ask(_: int, __: FrameType | None) -> None:
-        if not neve.has_jobs or neve.is_stopping:
+
+class _Watch:
+    """One thread that is told of signals by a pipe."""
+
+    def __init__(self, neve: Neve | None, output: Output) -> None:
+        self.jobs = SeenJobs(neve)
+        self.is_told = False
+        self._neve = neve
+        self._output = output
+        self._read, self._write = os.pipe()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        os.set_blocking(self._write, False)
+        before = {number: signal.signal(number, self._handle) for number in heeded()}
+        pipe_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        thread = threading.Thread(target=self._watch, name="neve-interrupt", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(pipe_before)
+            if not (self.is_told and IS_OWN_PROCESS[-1]):
+                # Of a command that was interrupted, the end of the process is watched, too.
+                os.write(self._write, OVER)
+                thread.join()
+                os.close(self._read)
+                os.close(self._write)
+
+    def _handle(self, _: int, __: FrameType | None) -> None:
+        """In the main thread, as soon as it is at Python code."""
+        self.is_told = True
+        if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
-        neve.stop()
-        output.warn(STOPPING)
 
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def raise_interrupted(self) -> NoReturn:
+        if self._neve is not None:
+            self._neve.leave()
+        raise Interrupted(self.jobs.sentence()) from None
+
+    def _watch(self) -> None:
+        if not self._signalled(None):
+            return
+        self.is_told = True
+        if self._neve is not None:
+            self._neve.stop()
+        if self._signalled(GRACE_SECONDS) or self._is_late:
+            self._end()
+
+    def _signalled(self, seconds: float | None) -> bool:
+        """Wait for one of our signals; False where the block is over, or time is."""
+        self._is_late = False
+        numbers = {int(number) for number in heeded()}
+        while select.select([self._read], [], [], seconds)[0]:
+            told = os.read(self._read, 1)
+            if told == OVER:
+                return False
+            if told[0] in numbers:
+                return True
+        self._is_late = True
+        return False
+
+    def _end(self) -> None:
+        """The process ends here, whatever it is at."""
+        said: list[str] = []
+
+        def leave() -> None:
+            left = self._neve.leave() if self._neve is not None else []
+            said.append(self.jobs.sentence(left))
+            self._output.stop_bar()
+
+        thread = threading.Thread(target=leave, name="neve-leave", daemon=True)
+        thread.start()
+        thread.join(LEAVE_SECONDS)
+        end_now(said[0] if said else self.jobs.GENERAL)
+
+
+def finish_interrupted() -> NoReturn:
+    """End after the sentence was said; threads that are still at something are not waited for."""
+    if IS_OWN_PROCESS[-1]:
+        sys.stdout.flush()
+        os._exit(EXIT_INTERRUPTED)
+    sys.exit(EXIT_INTERRUPTED)

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from neve.access.chain import AuditEntry
 from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
+from neve.cli.maintain_views import Totals
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
@@ -36,7 +37,7 @@ from neve.model.steps import (
     RewriteManifests,
     RewritePositionDeleteFiles,
 )
-from neve.neve import Check, Comparison, FileMetrics, Validation
+from neve.neve import Check, Comparison, FileMetrics, SparkPackage, Validation
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -184,6 +185,9 @@ class CatalogProblem:
 @dataclass(frozen=True)
 class Maintained:
     engine: Literal["spark", "trino"]
+    turn_id: str | None
+    seconds: float
+    totals: Totals
     tables: tuple[TableReport, ...]
     catalog_problems: tuple[CatalogProblem, ...]
 
@@ -317,7 +321,7 @@ def schemas() -> dict[str, Schema]:
         "plan": schema_of(PlanFile),
         "apply": schema_of(Applied),
         "compact": any_of(outcome, schema_of(PlanFile)),
-        "rollback": outcome,
+        "rollback": any_of(outcome, schema_of(Applied)),
         "snapshots": _snapshots(),
         "expire": any_of(outcome, schema_of(ExpireSnapshots, ExpiryMore)),
         "orphans": any_of(outcome, schema_of(SweepReport), schema_of(list[QuarantineEntry])),
@@ -327,6 +331,7 @@ def schemas() -> dict[str, Schema]:
         "maintain": schema_of(Maintained),
         "demo": schema_of(Demo),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
+        "spark-package": schema_of(SparkPackage),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
         "keys": any_of(schema_of(list[KeyView]), schema_of(KeyView, NewKey), schema_of(RevokedKey)),
         "audit": any_of(list_of(schema_of(AuditEntry, AuditPlace)), schema_of(VerifiedLog)),

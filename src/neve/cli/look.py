@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +19,10 @@ from neve.cli.context import (
 from neve.cli.output import Format, Output
 from neve.cli.render import render_health, render_healths, render_jobs, render_tables
 from neve.documents import to_document
+from neve.model.errors import StoreError
 from neve.model.facts import TableFacts
 from neve.model.found import GLOB_CHARACTERS
+from neve.neve import Neve
 
 
 def tables(
@@ -56,6 +59,9 @@ def _table_document(facts: TableFacts) -> dict[str, Any]:
 
 def health(
     table: Annotated[str, typer.Argument(help="A table, or a glob such as 'lake.demo.*'.")],
+    record: Annotated[
+        bool, typer.Option("--record", help="Also write it to _health_history beside the table.")
+    ] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -64,13 +70,26 @@ def health(
     is_glob = any(character in table for character in GLOB_CHARACTERS)
     with application(out, config) as neve:
         found = neve.find(table)
-        judged, problems = one_by_one(found.tables, neve.health, found.problems.values())
+        judge = partial(neve.health, with_set_policies=_has_state(neve, out))
+        judged, problems = one_by_one(found.tables, judge, found.problems.values())
+        for history in neve.record_health(judged) if record else ():
+            out.tell(f"Recorded in {history}.")
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
     judged.sort(key=lambda item: (item.score, item.table))
     out.result([to_document(item) for item in judged], lambda: render_healths(judged))
     exit_after(out, problems, EXIT_OK)
+
+
+def _has_state(neve: Neve, out: Output) -> bool:
+    """Whether the state answers; asked once, since a server that is away is waited for."""
+    try:
+        neve.stored_policies()
+    except StoreError as error:
+        out.warn(f"{error.message} Policies that were set through the API do not count here.")
+        return False
+    return True
 
 
 def history(

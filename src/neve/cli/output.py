@@ -6,18 +6,20 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from neve.documents import strict
-from neve.model.errors import NeveError
+from neve.model.errors import Interrupted, NeveError
 from neve.model.events import JobEvent
 from neve.model.job import JobState
+from neve.model.sizes import format_size
 
 
 class Format(StrEnum):
@@ -55,13 +57,15 @@ class Output:
     def error(self, error: NeveError) -> None:
         """One sentence, and what to do next."""
         if self.format is Format.JSON:
-            body = {
-                "type": type(error).__name__,
-                "message": error.message,
-                "next_step": error.next_step,
-            }
-            _print_json({"error": body})
+            _print_json({"error": _error_body(error)})
         self.complain(error)
+
+    def interrupted(self, end: Interrupted) -> None:
+        """One sentence; the terminal may be gone."""
+        with suppress(OSError):
+            if self.format is Format.JSON:
+                _print_json({"error": _error_body(end)})
+            self._err.print(escape(end.message))
 
     def complain(self, error: NeveError) -> None:
         """The sentence alone, beside a result that is printed already."""
@@ -97,14 +101,17 @@ class Output:
                 if line is not None:
                     self._bar.remove_task(self._jobs.pop(event.job_id))
                 return
-            said = escape(
-                f"  {event.table}  {event.message or f'{event.operation}: {event.phase}'}"
-            )
+            said = escape(_job_line(event))
             if line is None:
                 self._jobs[event.job_id] = self._bar.add_task(said, total=None)
                 return
             total = event.tasks_total or None
             self._bar.update(line, description=said, completed=event.tasks_done, total=total)
+
+    def stop_bar(self) -> None:
+        """Leave no bar behind, where the process ends in the middle of it."""
+        if (bar := self._bar) is not None:
+            bar.stop()
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -112,13 +119,33 @@ class Output:
         if self.is_quiet or not self._err.is_terminal:
             yield
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
-        with Progress(*columns, TimeElapsedColumn(), console=self._err, transient=True) as bar:
+        # One line each, whatever the width: what wraps cannot be taken back from a terminal.
+        one_line = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        told = TextColumn("{task.description}", table_column=one_line)
+        columns = (SpinnerColumn(), told, BarColumn(bar_width=16))
+        with Progress(
+            *columns, TimeElapsedColumn(), console=self._err, transient=True, expand=True
+        ) as bar:
             self._bar, self._task = bar, bar.add_task("Reading metadata …", total=None)
             try:
                 yield
             finally:
                 self._bar = self._task = None
+
+
+def _job_line(event: JobEvent) -> str:
+    """Table, operation, and how many bytes of how many."""
+    done = format_size(event.bytes_done)
+    read = f"  {done} of {format_size(event.bytes_total)}" if event.bytes_total else ""
+    return f"{event.table}  {event.operation}: {event.phase}{read}"
+
+
+def _error_body(error: NeveError) -> dict[str, str | None]:
+    return {
+        "type": type(error).__name__,
+        "message": error.message,
+        "next_step": error.next_step,
+    }
 
 
 def _print_json(document: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +11,15 @@ from itertools import islice
 from typing import Any, Protocol
 
 from neve.cli.context import LOGGING, errors_explained, refusals_audited
+from neve.cli.interrupt import interruptible
 from neve.cli.job_views import EventView, JobView, job_view, progress_view
 from neve.cli.output import Output
-from neve.model.errors import EnvironmentProblem, InputError
+from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
 from neve.neve import Neve
 
+#: Who asks a server that wants to know; an option would stand in lists of processes.
+API_KEY = "NEVE_API_KEY"
 POLL_SECONDS = 0.25
 #: A job that says nothing for so many looks may have been left behind, which is settled then.
 QUIET_LOOKS = 20
@@ -128,14 +132,25 @@ class ServerJobs:
 @contextmanager
 def job_place(output: Output, config: str | None, server: str | None) -> Iterator[JobPlace]:
     """Where a command finds jobs, with errors explained."""
-    with errors_explained(output), output.working():
-        if server is not None:
-            with connect(server) as client:
-                yield ServerJobs(client)
-        else:
-            opened = Neve.open(config, reporter=output, log=LOGGING[-1])
-            with opened as neve, refusals_audited(neve):
-                yield LocalJobs(neve)
+    if server is not None:
+        with output.working(), at_server(output, server) as client:
+            yield ServerJobs(client)
+        return
+    with (
+        errors_explained(output),
+        output.working(),
+        Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
+        interruptible(neve, output),
+        refusals_audited(neve),
+    ):
+        yield LocalJobs(neve)
+
+
+@contextmanager
+def at_server(output: Output, url: str) -> Iterator[Any]:
+    """The client of a server, with errors and interrupts explained."""
+    with errors_explained(output), interruptible(None, output), connect(url) as client:
+        yield client
 
 
 @contextmanager
@@ -153,8 +168,13 @@ def connect(url: str) -> Iterator[Any]:
             "The client of a server is not installed.",
             next_step="Install it: pip install 'neve[client]'",
         ) from error
-    with module.NeveClient(url) as client:
-        yield client
+    with module.NeveClient(url, api_key=os.environ.get(API_KEY) or None) as client:
+        try:
+            yield client
+        except NotAuthenticated as error:
+            raise NotAuthenticated(
+                error.message, next_step=f"Set {API_KEY} to a key of that server: neve keys create."
+            ) from error
 
 
 def no_job(job_id: str) -> InputError:

@@ -6,6 +6,7 @@ NeveError
 ├── InputError                 what the user asked for cannot be understood
 │   ├── FilterError            a predicate, with the position of the offending token
 │   ├── PlanFileError          a plan file that is unreadable, edited by hand or of another version
+│   ├── UnknownCatalog         a name that begins with no configured catalog
 │   ├── KeyReused              an idempotency key that came with other rows before
 │   ├── QueryRefused           a statement that QUERY does not run
 │   └── RecordsRefused         rows that do not fit their table, with a sentence for each field
@@ -19,6 +20,7 @@ NeveError
 │   ├── TableNotFound
 │   ├── TableExists            a table of that name is there already
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
+├── Interrupted                a person or the system told the command to end
 ├── StoreError                 the state database cannot be read or written
 ├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── ServerError                a Neve server did not answer as it should
@@ -89,6 +91,10 @@ class FilterError(InputError):
 
 class PlanFileError(InputError):
     """The plan file cannot be used."""
+
+
+class UnknownCatalog(InputError):
+    """There is no such catalog."""
 
 
 class KeyReused(InputError):
@@ -171,6 +177,10 @@ class TableExists(CatalogError):
 
 class TableUnreadable(CatalogError):
     """The table's metadata cannot be read."""
+
+
+class Interrupted(NeveError):
+    """Interrupted; nothing was changed."""
 
 
 class StoreError(NeveError):

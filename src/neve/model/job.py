@@ -44,10 +44,19 @@ class Trigger(StrEnum):
     EVENT = "event"
 
 
+ROLLBACK = "rollback"
 #: The argument that names the engine of a job, where that is not Spark.
 ENGINE = "engine"
 TRINO = "trino"
 SPARK = "spark"
+#: The argument that says what a request with a key asked for, where several jobs came of it.
+WHOLE = "whole_request"
+#: Policy keys among the arguments: what the caller said about the table's policy.
+OVERRIDES = "overrides"
+#: The argument with the caller's own id of the run, such as that of an Airflow DAG run.
+RUN_ID = "run_id"
+#: The argument that names the turn of `maintain` that a job belongs to.
+TURN = "turn_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,11 @@ class JobRequest:
                 "The time before which a job must not begin has no time zone.",
                 next_step="Write it with one, for example 2026-01-02T03:04:05Z.",
             )
+
+    @property
+    def run_id(self) -> str:
+        """The id by which the caller knows the run; empty where none was given."""
+        return str(self.arguments.get(RUN_ID) or "")
 
     @property
     def is_for_trino(self) -> bool:
@@ -162,6 +176,12 @@ class Job:
     started_at: datetime | None = None
     progress: Progress | None = None
     estimated_seconds: float | None = None
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn of `maintain` that it belongs to, if it does."""
+        named = self.arguments.get(TURN)
+        return None if named is None or self.operation == ROLLBACK else str(named)
 
     @property
     def request(self) -> JobRequest:

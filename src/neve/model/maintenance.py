@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from neve.model.errors import InputError
-from neve.model.job import TRINO, JobRequest
+from neve.model.job import OVERRIDES, RUN_ID, TRINO, TURN, JobRequest
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.policy import Verify
@@ -31,6 +31,10 @@ class MaintainRequest:
     #: How compactions are verified, where it is not left to the policies.
     verify: Verify | None = None
     parallel_tables: int = 4
+    #: What the jobs of this turn have in common, so that all of it can be undone.
+    turn_id: str | None = None
+    #: The id by which the caller knows this run, for the maintenance log.
+    run_id: str = ""
 
     def check(self, engine: str) -> None:
         """Raise for what the engine would have to ignore."""
@@ -44,6 +48,12 @@ class MaintainRequest:
                 "Trino commits by itself: nothing that it writes can be verified before.",
                 next_step="Leave --verify out.",
             )
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What every job of the turn is told."""
+        said = {TURN: self.turn_id, RUN_ID: self.run_id, OVERRIDES: self.overrides}
+        return {key: value for key, value in said.items() if value}
 
     @property
     def overrides(self) -> dict[str, object]:

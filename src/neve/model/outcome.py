@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from neve.model.errors import NeveError
 from neve.model.groups import Cost
 from neve.model.job import JobState
 from neve.model.table import TableRef
@@ -107,6 +108,15 @@ class EngineUse:
 
 
 @dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What came of undoing a turn on one table: an outcome, or why not."""
+
+    table: TableRef
+    outcome: Outcome | None = None
+    problem: NeveError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LeftAlone:
     """A file that stays as it is, because its values would be read as others."""
 
@@ -151,6 +161,9 @@ class Outcome:
     #: What the operation is about, counted before and after it: manifests, snapshots, bytes …
     figures_before: dict[str, int] = field(default_factory=dict)
     figures_after: dict[str, int] = field(default_factory=dict)
+
+    #: The id by which its caller knows the run, such as that of an Airflow DAG run.
+    run_id: str = ""
 
     @property
     def seconds(self) -> float:

@@ -29,6 +29,7 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.TableNotFound: (404, "table-not-found"),
     errors.TableExists: (409, "table-exists"),
     errors.TableUnreadable: (502, "table-unreadable"),
+    errors.Interrupted: (503, "interrupted"),
     errors.StoreError: (503, "store"),
     errors.NotificationError: (502, "notification"),
     errors.ServerError: (502, "server"),

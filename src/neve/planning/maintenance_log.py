@@ -10,6 +10,7 @@ from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 
 LOG_TABLE_NAME = "_maintenance_log"
+JOB_COLUMN = "job_id"
 #: Columns in their order, with Iceberg's names of their types.
 LOG_COLUMNS: Mapping[str, str] = {
     "table_name": "string",
@@ -20,11 +21,13 @@ LOG_COLUMNS: Mapping[str, str] = {
     "snapshots_after": "int",
     "files_before": "int",
     "files_after": "int",
-    # The id by which whoever ran the operation knows that run: Neve's job id, or the id that a
-    # program gives to the functions of neve.trino, such as that of an Airflow DAG run.
+    # The id by which the caller knows the run, such as that of an Airflow DAG run; empty where
+    # nobody gave one.
     "dag_run_id": "string",
     # When it ended, in UTC without saying so: all engines read it alike.
     "executed_at": "timestamp",
+    # Neve's own id of the job. Logs of earlier versions get the column with their next row.
+    JOB_COLUMN: "string",
 }
 #: The log speaks the words that every engine's log speaks.
 LOGGED_OPERATIONS = {"rewrite_data_files": "optimize"}
@@ -58,8 +61,11 @@ def log_row(outcome: Outcome) -> dict[str, object]:
         outcome.snapshots_after,
         outcome.stats.files_before,
         outcome.stats.files_after,
-        outcome.job_id,
+        # A log of others may not allow that there is none.
+        outcome.run_id,
         outcome.finished_at.astimezone(UTC).replace(tzinfo=None),
+        # A program without jobs knows its runs by one id.
+        outcome.job_id if outcome.job_id != outcome.run_id else None,
     )
     return dict(zip(LOG_COLUMNS, values, strict=True))
 

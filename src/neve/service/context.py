@@ -9,7 +9,7 @@ from typing import Any
 
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
-from neve.model.job import JobRequest, JobState
+from neve.model.job import OVERRIDES, JobRequest, JobState
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
@@ -17,9 +17,6 @@ from neve.model.table import TableRef
 from neve.service.lease import HeldLease
 from neve.service.reporting import JobReporter
 from neve.service.services import Services
-
-#: Policy keys among the arguments of a request: what its caller said about the table's policy.
-OVERRIDES = "overrides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +95,7 @@ def uncounted(
         stats=CompactionStats(files_before=None, files_after=None),
         snapshots_before=None,
         snapshots_after=None,
+        run_id=request.run_id,
     )
 
 

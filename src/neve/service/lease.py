@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -10,17 +11,26 @@ from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
 from neve.model.job import JobState, Lease
 from neve.service.store_ports import JobStore
 
+INTERRUPTED = "It was interrupted."
+#: How often the heartbeat looks whether its job is to stop.
+LOOK_SECONDS = 0.5
+#: How long a table stays claimed whose job was given up while it may have been committing.
+LAST_SECONDS = 5.0
+
 
 class StopSignal:
-    """Asks all jobs of this process to stop at their next boundary."""
+    """Asks all jobs of this process to stop at their next boundary, or to be given up at once."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
         self._lock = threading.Lock()
         self._running = 0
+        self._held: list[HeldLease] = []
 
     def ask(self) -> None:
         self._asked.set()
+        for held in list(self._held):
+            held.wake()
 
     @property
     def is_asked(self) -> bool:
@@ -33,7 +43,7 @@ class StopSignal:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count a job for the length of the block."""
+        """Count a job for the length of the block, from before it claims its table."""
         with self._lock:
             self._running += 1
         try:
@@ -42,9 +52,20 @@ class StopSignal:
             with self._lock:
                 self._running -= 1
 
+    @contextmanager
+    def holding(self, held: HeldLease) -> Iterator[None]:
+        self._held.append(held)
+        try:
+            yield
+        finally:
+            self._held.remove(held)
 
-#: How often the heartbeat looks whether all jobs of this process are to stop.
-LOOK_SECONDS = 0.5
+    def leave(self) -> list[str]:
+        """Give up all jobs, because this process ends now; returns their ids."""
+        left = list(self._held)
+        for held in left:
+            held.leave()
+        return [held.lease.job_id for held in left]
 
 
 class HeldLease:
@@ -65,7 +86,8 @@ class HeldLease:
         self._signal = signal or StopSignal()
         #: Ends what the job waits for, once it is to stop; its work is told at the next boundary.
         self._on_stop = on_stop
-        self._stop = threading.Event()
+        self._is_over = False
+        self._wake = threading.Event()
         self._lost: LeaseLost | None = None
         self._thread = threading.Thread(target=self._keep, name="neve-lease", daemon=True)
 
@@ -112,17 +134,36 @@ class HeldLease:
             # Whoever works on the table next settles it by reading the table.
             return
 
+    def leave(self) -> None:
+        """Give the job up in the middle of its work: its process ends now.
+
+        What it has asked for may still land, so that the claim goes on for a moment, and whoever
+        comes after it settles the job by reading the table.
+        """
+        self._is_over = True
+        with suppress(LeaseLost, StoreError):
+            if self.has_begun:
+                self._store.renew(self.lease, min(LAST_SECONDS, self._seconds))
+                self.end(JobState.UNKNOWN, INTERRUPTED)
+            else:
+                self.end(JobState.CANCELLED, f"{INTERRUPTED} Nothing was changed.")
+                self._store.release(self.lease)
+
+    def wake(self) -> None:
+        """Let the heartbeat look at once."""
+        self._wake.set()
+
     def stop(self) -> None:
-        self._stop.set()
+        self._is_over = True
+        self.wake()
         self._thread.join()
 
     def _keep(self) -> None:
-        waited, is_stopping = 0.0, False
+        renewed, is_stopping = time.monotonic(), False
         pause = min(LOOK_SECONDS, self._seconds / 3)
-        while not self._stop.wait(pause):
-            waited += pause
-            if waited >= self._seconds / 3:
-                waited = 0.0
+        while not self._pause(pause):
+            if time.monotonic() - renewed >= self._seconds / 3 - pause / 2:
+                renewed = time.monotonic()
                 try:
                     beat = self._store.renew(self.lease, self._seconds)
                     is_stopping = is_stopping or beat.cancel_requested
@@ -137,6 +178,12 @@ class HeldLease:
                 threading.Thread(target=self._on_stop, name="neve-stop", daemon=True).start()
                 self._on_stop = None
 
+    def _pause(self, seconds: float) -> bool:
+        """Wait, or until somebody wakes it; whether it is over then."""
+        self._wake.wait(seconds)
+        self._wake.clear()
+        return self._is_over
+
 
 @contextmanager
 def hold(
@@ -147,10 +194,11 @@ def hold(
     on_stop: Callable[[], None] | None = None,
 ) -> Iterator[HeldLease]:
     """Keep a lease for the length of the block."""
+    signal = signal or StopSignal()
     held = HeldLease(store, lease, seconds, signal, on_stop)
     held.start()
     try:
-        with (signal or StopSignal()).running():
+        with signal.running(), signal.holding(held):
             yield held
     except BaseException as error:
         _leave_open(store, held, error)
@@ -170,5 +218,5 @@ def _leave_open(store: JobStore, held: HeldLease, error: BaseException) -> None:
             return
         said = error.message if isinstance(error, NeveError) else f"{type(error).__name__}: {error}"
         if isinstance(error, KeyboardInterrupt):
-            said = "It was interrupted."
+            said = INTERRUPTED
         held.end(JobState.UNKNOWN, said)

@@ -28,7 +28,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import EffectivePolicy
 from neve.model.table import TableRef
 from neve.planning.schedule import due, in_window
-from neve.service.context import OVERRIDES, Prepared
+from neve.service.context import Prepared
 from neve.service.operations.handler import PlannedHandler
 from neve.service.operations.registry import PLANNED
 from neve.service.policies import DELETING
@@ -123,7 +123,7 @@ def _maintain_table(runner: _Runner, table: TableRef) -> TableReport:
     reports = []
     for handler in PLANNED:
         report = _one(runner, facts, policy, handler, started)
-        reports.append(_with_failure(services, facts, report))
+        reports.append(_with_failure(services, facts, report, request.run_id))
         if report.status in CHANGES:
             try:
                 facts = services.surveyor.survey(table)
@@ -162,11 +162,12 @@ def _planned_or_run(
     started_at, operation = services.clock(), handler.operation
     plan = handler.plan(services, facts, policy)
     if plan.is_empty:
-        outcome = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
+        still = _still(services, facts, operation, Status.NOTHING_TO_DO, plan.reason, started_at)
+        outcome = replace(still, run_id=runner.request.run_id)
         return OperationReport(operation, ReportStatus.NOTHING_TO_DO, plan.reason, outcome=outcome)
     if runner.request.dry_run:
         return OperationReport(operation, ReportStatus.PLANNED, plan.reason)
-    said = {OVERRIDES: runner.request.overrides} if runner.request.overrides else {}
+    said = runner.request.arguments
     request = JobRequest(facts.table, handler.name, said, trigger=Trigger.MAINTAIN)
     outcome = runner.run(request, Prepared(plan, facts))
     return OperationReport(
@@ -204,14 +205,14 @@ def _not_enabled(policy: EffectivePolicy, operation: Operation) -> OperationRepo
 
 
 def _with_failure(
-    services: Services, facts: TableFacts, report: OperationReport
+    services: Services, facts: TableFacts, report: OperationReport, run_id: str
 ) -> OperationReport:
     """A failure that came without an outcome gets one, so that the log shows it, too."""
     if report.status is not ReportStatus.FAILED or report.outcome is not None:
         return report
     now = services.clock()
     outcome = _still(services, facts, report.operation, Status.FAILED, report.reason, now)
-    return replace(report, outcome=outcome)
+    return replace(report, outcome=replace(outcome, run_id=run_id))
 
 
 def _still(

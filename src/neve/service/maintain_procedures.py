@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Sequence
 
 from neve.model.errors import NeveError
-from neve.model.job import ENGINE, TRINO, JobRequest, Trigger
+from neve.model.job import ENGINE, RUN_ID, TRINO, JobRequest, Trigger
 from neve.model.maintenance import OperationReport, ReportStatus, TableReport
 from neve.model.operation import Operation
 from neve.model.outcome import Status
@@ -22,7 +22,7 @@ from neve.service.services import Services
 
 
 def maintain_by_procedures(
-    services: Services, tables: Sequence[TableRef], *, dry_run: bool
+    services: Services, tables: Sequence[TableRef], *, dry_run: bool, run_id: str = ""
 ) -> list[TableReport]:
     """Every operation on every table, each as a job; the log is written table by table."""
     reports: list[TableReport] = []
@@ -35,7 +35,7 @@ def maintain_by_procedures(
             reports.append(_planned(services, table))
         else:
             operations = services.procedures.operations
-            done_here = tuple(_run(services, table, operation) for operation in operations)
+            done_here = tuple(_run(services, table, name, run_id) for name in operations)
             services.store.record_run([table])
             reports += write_log(services, [TableReport(table, done_here)])
     return reports
@@ -56,8 +56,9 @@ def _planned(services: Services, table: TableRef) -> TableReport:
     )
 
 
-def _run(services: Services, table: TableRef, operation: Operation) -> OperationReport:
-    request = JobRequest(table, operation.value, {ENGINE: TRINO}, trigger=Trigger.MAINTAIN)
+def _run(services: Services, table: TableRef, operation: Operation, run_id: str) -> OperationReport:
+    said = {ENGINE: TRINO, **({RUN_ID: run_id} if run_id else {})}
+    request = JobRequest(table, operation.value, said, trigger=Trigger.MAINTAIN)
     started_at = services.clock()
     try:
         outcome = run(services, request, log=False)

@@ -8,7 +8,7 @@ from functools import partial
 from neve.documents import to_document
 from neve.model.facts import TableFacts
 from neve.model.health import Health
-from neve.model.job import JobRequest
+from neve.model.job import OVERRIDES, JobRequest
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
 from neve.model.policies import RewriteDataFilesArguments
@@ -16,7 +16,7 @@ from neve.model.policy import CompactionPolicy
 from neve.model.table import TableRef
 from neve.planning.health import assess
 from neve.policy.saying import say_compaction
-from neve.service.context import OVERRIDES, JobContext
+from neve.service.context import JobContext
 from neve.service.operations.rewrite_data_files import (
     OPERATION,
     PLAN,
@@ -33,9 +33,11 @@ from neve.service.services import Services
 class Maintenance(Services):
     """What Neve does with one table, over the ports that it is given."""
 
-    def health(self, table: TableRef) -> Health:
+    def health(self, table: TableRef, *, with_set_policies: bool = True) -> Health:
+        """Without the policies that were set while Neve runs, no state is asked."""
         facts = self.surveyor.survey(table)
-        return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
+        policies = self.policies if with_set_policies else self.policies.configured
+        return assess(facts, policies.effective(facts).compaction, self.clock()).health
 
     def plan(
         self,

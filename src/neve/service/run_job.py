@@ -79,8 +79,10 @@ def run_job(services: Services, lease: Lease) -> Outcome:
 
 def run_work(services: Services, request: JobRequest, work: Work, *, log: bool = True) -> Outcome:
     """Begin a job in this process and do this work in it, or raise TableBusy."""
-    lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
-    return _run_claimed(services, lease, request, work, log=log)
+    # From before the claim: an interrupt in between must not leave the table claimed.
+    with services.stop.running():
+        lease = services.store.begin(str(uuid.uuid4()), request, services.lease_seconds)
+        return _run_claimed(services, lease, request, work, log=log)
 
 
 def _run_claimed(
@@ -154,6 +156,7 @@ def _work_claimed(
                 _end(context, error)
                 reporter.tell(JobState.FAILED, error.message)
             raise
+        outcome = replace(outcome, run_id=request.run_id)
         if attempt is not None and handed_back(context, outcome):
             return outcome
         if log:

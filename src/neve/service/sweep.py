@@ -122,6 +122,8 @@ class Sweeper:
 
     def _second_opinion(self, sweep: Sweep) -> Sweep:
         """Only what the engine does not reach either stays a candidate."""
+        if not sweep.candidates:
+            return sweep
         self.services.reporter(
             f"Asking Spark about {len(sweep.candidates)} candidates of {self.table} …"
         )

@@ -29,6 +29,7 @@ from neve.model.table import TableRef
 from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
+from neve.spark.executors import AUTO, make_ready
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
@@ -40,7 +41,7 @@ from neve.spark.live_rows import of_live_rows
 from neve.spark.log_table import append_log
 from neve.spark.opened_file import S3_SCHEMES
 from neve.spark.operations.registry import EXECUTORS
-from neve.spark.operations.remove_orphan_files import sweep
+from neve.spark.operations.remove_orphan_files import listing_errors, sweep, sweep_here
 from neve.spark.operations.rewrite_data_files import rewrite_data_files
 from neve.spark.progress import Reporter, report_bytes, report_tasks
 from neve.spark.reachable import unreachable
@@ -64,8 +65,19 @@ class SparkEngine(StartedSession):
     next gets a new one.
     """
 
-    def __init__(self, make_session: Callable[[], SparkSession]) -> None:
+    def __init__(
+        self,
+        make_session: Callable[[], SparkSession],
+        storage: Callable[[TableRef], Storage] | None = None,
+        package: str = AUTO,
+    ) -> None:
+        """With `storage`, which tells how a table's files are reached, some are listed without
+        a session."""
         super().__init__(make_session)
+        self._storage_of = storage
+        self._package = package
+        #: The session whose executors are known to run Neve's tasks.
+        self._ready: SparkSession | None = None
         self._cancelled: set[str | None] = set()
 
     @contextmanager
@@ -113,6 +125,15 @@ class SparkEngine(StartedSession):
                 raise JobCancelled(f"{what} was cancelled.") from error
             raise
 
+    @contextmanager
+    def _in_tasks(self, what: str) -> Iterator[SparkSession]:
+        """The same for what runs inside of tasks, on executors that are ready for it."""
+        with self._working(what) as session:
+            if self._ready is not session:
+                make_ready(session, self._package)
+                self._ready = session
+            yield session
+
     def warm_up(self) -> bool:
         cold = self._session is None
         with self._working("Starting Spark"):
@@ -148,7 +169,7 @@ class SparkEngine(StartedSession):
 
     def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
         """Of the Parquet files, those whose values Iceberg's reader would take for others."""
-        with self._working(f"Opening files of table {table}") as session:
+        with self._in_tasks(f"Opening files of table {table}") as session:
             return find_misread(session, table, paths, _storage(session, table))
 
     def execute(
@@ -167,7 +188,7 @@ class SparkEngine(StartedSession):
         reporter: Reporter,
     ) -> list[TaskResult]:
         """Write new files inside tasks. Nothing is committed."""
-        with self._working(f"Rewriting files of table {table}") as session:
+        with self._in_tasks(f"Rewriting files of table {table}") as session:
             storage = _storage(session, table)
             written = session.sparkContext.accumulator(0)
             total = sum(item.size_bytes for task in tasks for item in task.inputs)
@@ -263,21 +284,21 @@ class SparkEngine(StartedSession):
         watched: Sequence[str],
         reporter: Reporter,
     ) -> Sweep:
-        with self._working(f"Listing files of table {table}") as session:
+        what = f"Listing files of table {table}"
+        if self._session is None and self._storage_of is not None:
+            # Most tables have few files and no orphan among them: no JVM is started for these.
+            with listing_errors(what):
+                found = sweep_here(listing, self._storage_of(table), read_reachable, watched)
+            if found is not None:
+                return found
+        with self._in_tasks(what) as session:
             storage = _storage(session, table)
-            with report_tasks(session, reporter):
-                try:
-                    return sweep(session, listing, storage, read_reachable, watched)
-                except OSError as error:
-                    # A small table is listed here, and not by a task whose errors Spark tells.
-                    raise ExecutionError(
-                        f"Listing files of table {table} failed: {error}.",
-                        next_step="Check that this machine may read the table's folders.",
-                    ) from error
+            with report_tasks(session, reporter), listing_errors(what):
+                return sweep(session, listing, storage, read_reachable, watched)
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         what = f"Looking up files of table {table}"
-        with self._working(what) as session, engine_errors(what):
+        with self._in_tasks(what) as session, engine_errors(what):
             return look_up(session, paths, _storage(session, table))
 
     def open_files(
@@ -290,7 +311,7 @@ class SparkEngine(StartedSession):
         """Compare files with what manifests say."""
         # Iceberg need not load a damaged table whose files lie on this machine.
         is_remote = any(claim.path.partition(":")[0] in S3_SCHEMES for claim in claims)
-        with self._working(f"Opening files of table {table}") as session:
+        with self._in_tasks(f"Opening files of table {table}") as session:
             storage = _storage(session, table) if is_remote else Storage()
             with report_tasks(session, reporter):
                 return open_files(session, claims, columns, storage)
@@ -318,10 +339,13 @@ class SparkEngine(StartedSession):
 class BorrowedEngine(SparkEngine):
     """Runs on a session of the caller's, which is never stopped here."""
 
-    def __init__(self, session: SparkSession) -> None:
-        super().__init__(lambda: session)
+    def __init__(self, session: SparkSession, package: str = AUTO) -> None:
+        super().__init__(lambda: session, package=package)
 
     def start_soon(self) -> None:
+        pass
+
+    def abandon(self) -> None:
         pass
 
     def report(self) -> EngineReport:

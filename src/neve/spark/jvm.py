@@ -35,6 +35,13 @@ def is_dead(session: SparkSession) -> bool:
         return True
 
 
+def kill(session: SparkSession) -> None:
+    """End the process, and leave the rest to whoever notices."""
+    process = _process(session)
+    if process is not None:
+        process.kill()
+
+
 def abandon(session: SparkSession) -> None:
     """End what is left of the JVM, and make pyspark forget it, so that it starts another one."""
     context = session.sparkContext

@@ -29,8 +29,8 @@ from neve.spark.java import Java
 
 POLL_SECONDS = 0.02
 GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-#: Ctrl-C is for this process alone: a JVM that takes it, too, would end in a commit.
-_UNTOUCHED_BY_INTERRUPTS = ("/bin/sh", "-c", 'trap "" INT; exec "$0" "$@"')
+#: Signals are for this process alone: a JVM that takes them, too, would end in a commit.
+_UNTOUCHED_BY_SIGNALS = ("/bin/sh", "-c", 'trap "" INT HUP TERM; exec "$0" "$@"')
 #: The launcher lives for a moment, in which nothing is worth compiling well.
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -86,13 +86,18 @@ def launched(launch: Launch) -> Iterator[Any]:
 @contextmanager
 def given_up() -> Iterator[None]:
     """End the JVM that is being started, and every one that is started in the block."""
-    _given_up.set()
-    for process in list(_starting):
-        process.kill()
+    kill_starting()
     try:
         yield
     finally:
         _given_up.clear()
+
+
+def kill_starting() -> None:
+    """The same for good: this process ends."""
+    _given_up.set()
+    for process in list(_starting):
+        process.kill()
 
 
 def _start(launch: Launch, told: Path) -> subprocess.Popen[bytes]:
@@ -100,7 +105,7 @@ def _start(launch: Launch, told: Path) -> subprocess.Popen[bytes]:
     for key, value in launch.settings.items():
         words += ["--conf", f"{key}={value}"]
     return subprocess.Popen(
-        [*_UNTOUCHED_BY_INTERRUPTS, *words, *_submit_words()],
+        [*_UNTOUCHED_BY_SIGNALS, *words, *_submit_words()],
         # The JVM ends when this pipe does, with this process at the latest.
         stdin=subprocess.PIPE,
         stdout=launch.output,

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
-from neve.planning.maintenance_log import LOG_COLUMNS, by_log, log_row
+from neve.planning.maintenance_log import JOB_COLUMN, LOG_COLUMNS, by_log, log_row
 from neve.spark.errors import engine_errors
 from neve.spark.tables import spark_name
 
@@ -24,6 +24,8 @@ def append_log(session: SparkSession, outcomes: Sequence[Outcome]) -> list[Table
     logs = by_log(outcomes)
     for log, members in logs.items():
         with engine_errors(f"Writing to {log}"):
+            if JOB_COLUMN not in session.table(spark_name(log)).columns:
+                session.sql(f"ALTER TABLE {spark_name(log)} ADD COLUMN {JOB_COLUMN} STRING")
             rows = [tuple(log_row(outcome).values()) for outcome in members]
             frame = session.createDataFrame(rows, LOG_SCHEMA).coalesce(1)
             frame.writeTo(spark_name(log)).append()

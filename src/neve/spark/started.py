@@ -11,7 +11,8 @@ from neve.model.errors import NeveError
 from neve.model.job import SPARK
 from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
-from neve.spark.jvm import abandon, has_ended, is_dead
+from neve.spark.jvm import abandon, has_ended, is_dead, kill
+from neve.spark.launch import kill_starting
 
 
 class StartedSession:
@@ -81,6 +82,12 @@ class StartedSession:
             tables.activate(session)
             self._known.session = session
         return session
+
+    def abandon(self) -> None:
+        """End the process at once, also one that is being started. No lock is waited for."""
+        kill_starting()
+        if (session := self._session) is not None:
+            kill(session)
 
     def _is_lost(self, session: SparkSession) -> bool:
         with self._making:

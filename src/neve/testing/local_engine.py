@@ -55,6 +55,9 @@ class LocalEngine:
     def stop(self) -> None:
         """There is nothing to stop."""
 
+    def abandon(self) -> None:
+        """There is no process of it."""
+
     def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
         return {}
 

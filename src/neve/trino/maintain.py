@@ -58,7 +58,7 @@ def _maintain(
 ) -> list[Outcome]:
     log = TrinoLog(procedures.cursor, procedures.errors)
     return [
-        _logged(log, procedures.run(table, operation, run_id, clock))
+        _logged(log, replace(procedures.run(table, operation, run_id, clock), run_id=run_id))
         for table in tables
         for operation in procedures.operations
     ]

@@ -12,7 +12,13 @@ from typing import Any
 from neve.model.errors import CatalogError, InputError, NeveError
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
-from neve.planning.maintenance_log import LOG_COLUMNS, LOG_TABLE_NAME, by_log, log_row
+from neve.planning.maintenance_log import (
+    JOB_COLUMN,
+    LOG_COLUMNS,
+    LOG_TABLE_NAME,
+    by_log,
+    log_row,
+)
 from neve.retries import RetryPolicy, Sleep, retrying
 from neve.trino.cursor import Cursor, Errors, run
 from neve.trino.quoting import place_of, quote_table
@@ -44,6 +50,7 @@ def build_maintenance_log_insert(
     files_after: int | None,
     dag_run_id: str,
     executed_at: datetime,
+    job_id: str | None = None,
     *,
     catalog: str = DEFAULT_CATALOG,
     schema: str = DEFAULT_SCHEMA,
@@ -56,12 +63,21 @@ def build_maintenance_log_insert(
     # Plain strings: drivers refuse subclasses such as enum members.
     texts = [str(text) for text in (table_name, operation, status, details)]
     counts = [snapshots_before, snapshots_after, files_before, files_after]
-    names = ", ".join(LOG_COLUMNS)
-    marks = ", ".join("?" for _ in LOG_COLUMNS)
+    values = [*texts, *counts, str(dag_run_id), at]
+    values += [] if job_id is None else [str(job_id)]
+    # A log of an earlier version has no column for jobs, and need not have one without a job.
+    names = ", ".join(list(LOG_COLUMNS)[: len(values)])
+    marks = ", ".join("?" for _ in values)
     statement = (
         f"INSERT INTO {quote_table(catalog, schema, LOG_TABLE_NAME)} ({names}) VALUES ({marks})"
     )
-    return statement, [*texts, *counts, str(dag_run_id), at]
+    return statement, values
+
+
+def build_job_column(*, catalog: str = DEFAULT_CATALOG, schema: str = DEFAULT_SCHEMA) -> str:
+    """What gives a log of an earlier version its column for jobs."""
+    name = quote_table(catalog, schema, LOG_TABLE_NAME)
+    return f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {JOB_COLUMN} VARCHAR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +111,28 @@ class TrinoLog:
             return error_sentence(error)
         return None
 
+    def _run_again(self, statement: str, parameters: list[Any]) -> None:
+        retrying(
+            partial(run, self.cursor, statement, parameters),
+            on=lambda error: isinstance(error, self.errors) and was_refused(error),
+            policy=POLICY,
+            sleep=self.sleep,
+        )
+
     def _insert(self, log: TableRef, outcome: Outcome) -> str | None:
         """What is wrong, if anything is; again only where certainly nothing was committed."""
         # With its zone, so that a time without one is refused.
         row: dict[str, Any] = {**log_row(outcome), "executed_at": outcome.finished_at}
         try:
             statement, parameters = build_maintenance_log_insert(**(row | place_of(log)))
-            retrying(
-                partial(run, self.cursor, statement, parameters),
-                on=lambda error: isinstance(error, self.errors) and was_refused(error),
-                policy=POLICY,
-                sleep=self.sleep,
-            )
+            insert = partial(self._run_again, statement, parameters)
+            try:
+                insert()
+            except self.errors as error:
+                if JOB_COLUMN not in error_sentence(error):
+                    raise
+                run(self.cursor, build_job_column(**place_of(log)))
+                insert()
         except NeveError as error:
             return error.message
         except self.errors as error:

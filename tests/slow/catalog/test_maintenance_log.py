@@ -71,7 +71,7 @@ def rows(lake):
 
 
 def test_a_missing_log_is_made_and_has_the_row(log, lake):
-    assert log.write([outcome()]) == [LOG]
+    assert log.write([outcome(run_id="dag-7")]) == [LOG]
 
     table = lake.catalog.load_table("db._maintenance_log")
     assert [(f.field_id, f.name, str(f.field_type), f.required) for f in table.schema().fields] == [
@@ -87,10 +87,21 @@ def test_a_missing_log_is_made_and_has_the_row(log, lake):
             "snapshots_after": 5,
             "files_before": 4,
             "files_after": 1,
-            "dag_run_id": "j1",
+            "dag_run_id": "dag-7",
             "executed_at": NOON.replace(tzinfo=None),
+            "job_id": "j1",
         }
     ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_log_of_an_earlier_version_gets_its_column_for_jobs(log, lake, version):
+    fields = [field for field in NEW_LOG.fields if field.name != "job_id"]
+    lake.create("db._maintenance_log", Schema(*fields), format_version=version)
+
+    log.write([outcome("j1")])
+
+    assert rows(lake)["job_id"].to_pylist() == ["j1"]
 
 
 def test_rows_of_one_call_are_one_commit(log, lake):
@@ -136,7 +147,7 @@ def test_a_log_that_another_engine_made_goes_on(log, lake, fallen, schema, versi
     log.write([outcome("j2")])
 
     found = rows(lake).to_pylist()
-    assert [row["dag_run_id"] for row in found] == ["j2", "j1"]
+    assert [row["job_id"] for row in found] == ["j2", "j1"]
     assert {row["executed_at"].replace(tzinfo=None) for row in found} == {NOON.replace(tzinfo=None)}
     assert {(row["files_before"], row["snapshots_after"]) for row in found} == {(4, 5)}
     assert fallen == []
@@ -206,7 +217,7 @@ def test_a_commit_that_another_writer_refused_is_tried_again(log, lake, monkeypa
     refuse_commits(monkeypatch, CommitFailedException("moved on"), 3)
     log.write([outcome("j2")])
 
-    assert sorted(rows(lake)["dag_run_id"].to_pylist()) == ["j1", "j2"]
+    assert sorted(rows(lake)["job_id"].to_pylist()) == ["j1", "j2"]
 
 
 def test_a_commit_that_is_always_refused_ends(log, lake, monkeypatch):
@@ -222,7 +233,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_up_and_not_repeated(log, lake,
     refuse_commits(monkeypatch, CommitStateUnknownException("502"), 1, landed=True)
     log.write([outcome("j2")])
 
-    assert sorted(rows(lake)["dag_run_id"].to_pylist()) == ["j1", "j2"]
+    assert sorted(rows(lake)["job_id"].to_pylist()) == ["j1", "j2"]
 
 
 def test_a_commit_that_is_not_found_is_told_as_unknown(log, lake, monkeypatch):
@@ -231,7 +242,7 @@ def test_a_commit_that_is_not_found_is_told_as_unknown(log, lake, monkeypatch):
 
     with pytest.raises(CommitUnknown, match="Whether the rows are in"):
         log.write([outcome("j2")])
-    assert rows(lake)["dag_run_id"].to_pylist() == ["j1"]
+    assert rows(lake)["job_id"].to_pylist() == ["j1"]
 
 
 def no_fallback(outcomes):
@@ -249,7 +260,7 @@ def test_no_row_is_lost_where_two_log_for_the_first_time_at_once(tmp_path):
         lake.catalog.create_namespace("db")
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(write_alone, [lake.properties] * 2, ["j1", "j2"]))
-        assert sorted(rows(lake)["dag_run_id"].to_pylist()) == ["j1", "j2"]
+        assert sorted(rows(lake)["job_id"].to_pylist()) == ["j1", "j2"]
 
 
 def test_no_row_of_eight_writers_is_lost(lake):
@@ -257,7 +268,7 @@ def test_no_row_of_eight_writers_is_lost(lake):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write_alone, [lake.properties] * len(jobs), jobs))
 
-    assert sorted(rows(lake)["dag_run_id"].to_pylist()) == sorted(jobs)
+    assert sorted(rows(lake)["job_id"].to_pylist()) == sorted(jobs)
 
 
 def test_the_columns_are_arrow_types_that_engines_agree_on(log, lake):

@@ -74,7 +74,7 @@ def test_a_compaction_for_programs(run_json, events, engine, logged):
     assert (code, outcome["status"], outcome["reason"]) == (0, "succeeded", "5 files became 1.")
     assert (outcome["stats"]["files_before"], outcome["stats"]["files_after"]) == (6, 2)
     assert outcome["proof"]["rows_out"] == 500
-    assert logged("dag_run_id") == [outcome["job_id"]]
+    assert logged("job_id") == [outcome["job_id"]]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_compaction_without_work_is_logged_without_an_engine(
     outcome, code = run_json("compact", "db.quiet")
 
     assert (code, outcome["status"]) == (0, "nothing_to_do")
-    assert logged("dag_run_id") == [outcome["job_id"]]
+    assert logged("job_id") == [outcome["job_id"]]
 
 
 def test_a_compaction_for_people_ends_with_how_to_undo_it(run, events, engine):

@@ -6,8 +6,15 @@ import os
 import signal
 
 import pytest
+from tests.unit.cli.conftest import make_events
 
-from neve.cli.interrupt import STOPPING
+from neve.store.sqlite import SqliteStore
+
+NOTHING = "Interrupted; nothing was changed.\n"
+
+
+def press(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
 
 
 @pytest.fixture
@@ -15,19 +22,20 @@ def interrupted(engine):
     """An engine during whose work somebody presses Ctrl-C."""
     stage = engine.stage
 
-    def press(*arguments):
+    def stage_interrupted(*arguments):
         staged = stage(*arguments)
-        os.kill(os.getpid(), signal.SIGINT)
+        press()
         return staged
 
-    engine.stage = press
+    engine.stage = stage_interrupted
     return engine
 
 
 def test_a_running_job_stops_at_its_next_boundary(run_json, run, events, interrupted):
-    outcome, code = run_json("compact", "db.events", "--engine", "spark")
+    document, code = run_json("compact", "db.events", "--engine", "spark")
 
-    assert (code, outcome["status"]) == (1, "cancelled")
+    assert (code, document["error"]["type"]) == (130, "Interrupted")
+    assert document["error"]["message"] == NOTHING.strip()
     events.refresh()
     assert [snapshot.snapshot_id for snapshot in events.metadata.snapshots] == [1]
     assert set(events.metadata.refs) == {"main"}
@@ -35,16 +43,60 @@ def test_a_running_job_stops_at_its_next_boundary(run_json, run, events, interru
     assert job["state"] == "cancelled"
 
 
-def test_the_user_is_told(run, events, interrupted):
-    assert STOPPING in run("compact", "db.events", "--engine", "spark").stderr
+def test_the_user_is_told_in_one_sentence(run, events, interrupted):
+    result = run("compact", "db.events", "--engine", "spark")
+
+    assert (result.stdout, result.stderr) == ("", NOTHING)
 
 
-def test_where_nothing_runs_it_ends_at_once(run, events, monkeypatch):
-    def press(*_, **__):
-        os.kill(os.getpid(), signal.SIGINT)
+def test_what_was_committed_before_is_told(run, events, engine):
+    commit = engine.commit_staged
 
-    monkeypatch.setattr("neve.catalog.surveyor.CatalogSurveyor.survey", press)
-    result = run("health", "db.events")
+    def commit_interrupted(*arguments):
+        commit(*arguments)
+        press()
+
+    engine.commit_staged = commit_interrupted
+    result = run("compact", "db.events", "--engine", "spark")
 
     assert result.exit_code == 130
-    assert result.stderr.startswith("Interrupted.")
+    assert result.stderr.startswith("Interrupted; lake.db.events: 5 files became 1.")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_where_nothing_runs_it_ends_at_once(run, events, monkeypatch, number):
+    monkeypatch.setattr(
+        "neve.catalog.surveyor.CatalogSurveyor.survey", lambda *_, **__: press(number)
+    )
+    result = run("health", "db.events")
+
+    assert (result.exit_code, result.stderr) == (130, NOTHING)
+
+
+def test_between_claim_and_hold_no_interrupt_leaves_the_table_claimed(
+    run, run_json, events, engine, monkeypatch
+):
+    begin = SqliteStore.begin
+
+    def begin_interrupted(store, *arguments):
+        lease = begin(store, *arguments)
+        press()
+        return lease
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "begin", begin_interrupted)
+        assert run("compact", "db.events", "--engine", "spark").stderr == NOTHING
+
+    (job,), _ = run_json("jobs", "db.events")
+    assert (job["state"], job["running"]) == ("cancelled", False)
+
+
+def test_maintain_says_how_many_jobs_were_done(run, lake, engine, monkeypatch):
+    with make_events(lake).transaction() as change:
+        change.set_properties({"neve.rewrite_data_files.engine": "spark"})
+    monkeypatch.setattr("neve.service.maintain.write_log", lambda *_, **__: press() or [])
+    result = run("maintain")
+
+    assert result.exit_code == 130
+    assert "5 files became 1" in result.stderr

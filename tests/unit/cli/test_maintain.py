@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.cli.conftest import BY_KIND, SCHEMA
 
 from neve.model.errors import InputError
 from neve.model.maintenance import MaintainRequest
 from neve.model.policy import Verify
+from neve.testing.facts import MB
+from neve.testing.local_lake import FileEntry, Manifest
 
 
 @pytest.fixture
@@ -52,12 +55,80 @@ def test_a_policy_enables_and_disables(
     assert found["expire_snapshots"] == "skipped"
 
 
-def test_people_see_a_table_for_each_table(only_looking, run):
+def test_a_dry_run_shows_what_has_work_and_says_so_to_programs(only_looking, run):
     result = run("maintain", "--dry-run")
 
+    assert result.exit_code == 2
+    assert result.stdout.splitlines() == [
+        "lake.db.events",
+        "  compact: 5 files in 1 partition become about 1.",
+        "1 table: 1 would change",
+    ]
+
+
+def test_all_operations_are_shown_where_that_is_asked_for(only_looking, run):
+    shown = run("maintain", "--dry-run", "--all").stdout
+
+    assert "rewrite_manifests" in shown
+    assert "remove_orphan_files" in shown
+
+
+@pytest.fixture
+def two_tables(lake, events, engine):
+    by_spark = {"neve.rewrite_data_files.engine": "spark"}
+    with events.transaction() as change:
+        change.set_properties(by_spark)
+    quiet = lake.create("db.quiet", SCHEMA, BY_KIND)
+    lake.commit(quiet, Manifest([FileEntry("file:///q", ("view",), size_bytes=MB)]))
+    return events, quiet
+
+
+def test_a_turn_tells_what_changed_and_what_it_came_to(two_tables, run):
+    result = run("maintain")
+    header, changed, count, total, undo = result.stdout.splitlines()
+
     assert result.exit_code == 0
-    assert "lake.db.events" in result.stdout
-    assert "rewrite_data_files" in result.stdout
+    assert header.split() == ["table", "files", "size", "time", "cost", "done"]
+    assert changed.split()[0] == "lake.db.events"
+    assert "6 → 2" in changed
+    assert changed.split()[-1] == "compact"
+    assert count == "2 tables: 1 changed, 1 with nothing to do"
+    assert total.startswith("total: 6 → 2 files, ")
+    assert undo.startswith("undo: neve rollback --turn ")
+
+
+def test_a_turn_is_undone_by_its_id(two_tables, run, run_json):
+    events, _ = two_tables
+    document, _ = run_json("maintain")
+    assert document["totals"]["tables_changed"] == 1
+    turn = document["turn_id"][:8]
+
+    undone, code = run_json("rollback", "--turn", turn)
+
+    assert code == 0
+    assert [item["table"] for item in undone["outcomes"]] == ["lake.db.events"]
+    events.refresh()
+    assert events.metadata.current_snapshot_id == 1
+    again, code = run_json("rollback", "--turn", turn)
+    assert (code, again["outcomes"]) == (1, [])
+
+
+def test_a_turn_with_a_writer_after_it_is_not_undone(two_tables, run, run_json, lake):
+    events, _ = two_tables
+    document, _ = run_json("maintain")
+    head = events.refresh().metadata.current_snapshot_id
+    lake.commit(events, Manifest([FileEntry("file:///new", ("click",), size_bytes=MB)]))
+
+    refused = run("rollback", "--turn", document["turn_id"])
+
+    assert refused.exit_code == 1
+    assert "1 commits of writers came after" in refused.stderr
+    assert head in {s.snapshot_id for s in events.refresh().metadata.snapshots}
+
+
+@pytest.mark.parametrize("words", [("--turn", "nonsense"), ("--turn", ""), ()])
+def test_a_turn_that_nobody_knows_is_refused(two_tables, run, words):
+    assert run("rollback", *words).exit_code == 1
 
 
 def test_no_table_is_an_error(only_looking, run_json):

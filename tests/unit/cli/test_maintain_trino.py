@@ -74,7 +74,8 @@ def test_maintain_runs_on_trino_where_the_configuration_says_so(run_json, trino)
     document, code = run_json("maintain")
 
     assert code == 0
-    assert list(document) == ["engine", "tables", "catalog_problems"]
+    # Trino's commits carry no job's name, so that its turns have no id to be undone by.
+    assert (document["engine"], document["turn_id"]) == ("trino", None)
     assert (document["engine"], document["catalog_problems"]) == ("trino", [])
     assert [
         (table["table"], [(o["operation"], o["status"]) for o in table["operations"]])
@@ -118,7 +119,7 @@ def test_each_operation_is_a_job_with_its_outcome_and_its_row_in_the_log(run_jso
     assert {(job.table, job.state) for job in jobs.values()} == {(SALES, JobState.SUCCEEDED)}
     assert outcomes[0]["reason"] == "5 files became 1."
     assert outcomes[0]["stats"]["files_before"] == 5
-    assert [row[8] for row in logged(trino)] == [o["job_id"] for o in outcomes]
+    assert [row[10] for row in logged(trino)] == [o["job_id"] for o in outcomes]
     assert store.schedule_state(SALES) is not None
 
 
@@ -257,7 +258,7 @@ def test_phases_are_told_as_events(trino):
 def test_a_dry_run_on_trino_changes_nothing(run_json, trino, tmp_path):
     document, code = run_json("maintain", "--dry-run")
 
-    assert code == 0
+    assert code == 2
     assert [
         (table["table"], [o["status"] for o in table["operations"]]) for table in document["tables"]
     ] == [(f"iceberg.lakehouse.{name}", ["planned"] * 3) for name in ("events", "sales")]
@@ -299,7 +300,8 @@ def test_a_name_that_matches_no_table_is_an_error(run, trino):
 def test_an_empty_schema_is_no_mistake(run_json, trino):
     trino._answers[0] = ("SHOW TABLES", [[]])
 
-    assert run_json("maintain") == ({"engine": "trino", "tables": [], "catalog_problems": []}, 0)
+    document, code = run_json("maintain")
+    assert (document["engine"], document["tables"], code) == ("trino", [], 0)
 
 
 def test_the_password_is_never_shown(run, trino):
@@ -378,3 +380,20 @@ def test_a_job_for_trino_is_refused_where_spark_is_configured(trino, tmp_path, l
 
     with Neve.open() as neve, pytest.raises(ConfigError, match="not configured for Trino"):
         neve.run("db.events", "expire_snapshots", arguments={ENGINE: TRINO})
+
+
+def test_the_log_has_the_callers_run_and_the_job_apart(run_json, trino, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CTX_DAG_RUN_ID", "scheduled__2026-03-01")
+    document, _ = run_json("maintain")
+
+    rows = [p for s, p in zip(trino.statements, trino.parameters, strict=True) if "INSERT" in s]
+    jobs = [
+        item["outcome"]["job_id"] for table in document["tables"] for item in table["operations"]
+    ]
+    assert [(row[8], row[10]) for row in rows] == [("scheduled__2026-03-01", job) for job in jobs]
+    # The same names as with Spark, in the log, in the state and in documents.
+    history, _ = run_json("history")
+    assert {job["operation"] for job in history} == {
+        item["operation"] for table in document["tables"] for item in table["operations"]
+    }
+    assert {row[1] for row in rows} == {"optimize", "expire_snapshots", "remove_orphan_files"}

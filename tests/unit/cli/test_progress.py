@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
 from neve.cli.output import Format, Output
 from neve.model.events import JobEvent
 from neve.model.job import JobState
-from neve.testing.facts import TABLE
+from neve.testing.facts import MB, TABLE
 
 
 @pytest.fixture
@@ -16,13 +18,12 @@ def terminal(monkeypatch):
     monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))
 
 
-def event(job_id: str, phase: JobState, message: str = "", done: int = 0, total: int = 0):
+def event(job_id: str, phase: JobState, done: int = 0, total: int = 0):
     return JobEvent(
         job_id,
         TABLE.sibling(job_id),
         "rewrite_data_files",
         phase,
-        message,
         tasks_done=done,
         tasks_total=total,
     )
@@ -37,11 +38,13 @@ def test_every_running_job_has_a_line_until_it_ends(terminal):
     out = Output(Format.TEXT)
     with out.working():
         out.job(event("a", JobState.PLANNING))
-        out.job(event("b", JobState.REWRITING, "Compacting …"))
-        out.job(event("b", JobState.REWRITING, "Compacting …", 1, 4))
+        out.job(event("b", JobState.REWRITING))
+        out.job(
+            replace(event("b", JobState.REWRITING, 1, 4), bytes_done=3 * MB, bytes_total=12 * MB)
+        )
         assert lines(out) == [
             ("lake.db.a  rewrite_data_files: planning", 0, None),
-            ("lake.db.b  Compacting …", 1, 4),
+            ("lake.db.b  rewrite_data_files: rewriting  3.0 MB of 12.0 MB", 1, 4),
         ]
         out.job(event("a", JobState.SUCCEEDED))
         out.job(event("b", JobState.UNKNOWN))

@@ -6,7 +6,7 @@ import pytest
 
 from neve.model.errors import LeaseLost, StoreError, TableBusy
 from neve.model.job import JobState, Lease
-from neve.service.lease import StopSignal, hold
+from neve.service.lease import LAST_SECONDS, StopSignal, hold
 from neve.testing.facts import TABLE
 
 WAIT_SECONDS = 10
@@ -128,3 +128,28 @@ def test_a_job_is_handed_back_only_for_the_sake_of_its_process(store):
         store.cancel("j1")
         held.require()
         assert not held.is_handed_back
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "is_claimed"),
+    [
+        (JobState.PLANNING, JobState.CANCELLED, False),
+        (JobState.REWRITING, JobState.UNKNOWN, True),
+        (JobState.COMMITTING, JobState.UNKNOWN, True),
+    ],
+)
+def test_a_job_that_is_given_up_has_an_end_and_its_table_is_free_soon(
+    store, clock, state, end, is_claimed
+):
+    signal = StopSignal()
+    with hold(store, store.claim("j1", TABLE, "rollback", 60), 60, signal) as held:
+        if state is not JobState.PLANNING:
+            held.enter(state)
+        assert signal.leave() == ["j1"]
+        assert store.job("j1").state is end
+        if is_claimed:
+            # What it has asked for may still land.
+            with pytest.raises(TableBusy):
+                store.claim("j2", TABLE, "rollback", 60)
+            clock.advance(LAST_SECONDS + 1)
+        store.claim("j2", TABLE, "rollback", 60)

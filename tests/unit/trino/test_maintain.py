@@ -91,6 +91,7 @@ def test_the_counts_before_and_after_are_in_the_outcome_and_in_the_log() -> None
 
     assert optimize == Outcome(
         job_id="run-1",
+        run_id="run-1",
         table=TableRef("iceberg", ("lakehouse",), "sales"),
         operation=Operation.REWRITE_DATA_FILES,
         status=Status.SUCCEEDED,

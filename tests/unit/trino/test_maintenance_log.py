@@ -23,7 +23,7 @@ def test_the_log_table_has_its_columns_and_is_kept_if_it_exists() -> None:
         "table_name VARCHAR, operation VARCHAR, status VARCHAR, details VARCHAR, "
         "snapshots_before INTEGER, snapshots_after INTEGER, "
         "files_before INTEGER, files_after INTEGER, "
-        "dag_run_id VARCHAR, executed_at TIMESTAMP(6)) WITH (format = 'PARQUET')"
+        "dag_run_id VARCHAR, executed_at TIMESTAMP(6), job_id VARCHAR) WITH (format = 'PARQUET')"
     )
 
 
@@ -108,15 +108,15 @@ def inserted(cursor: FakeCursor) -> list[list[Any]]:
 
 def test_an_outcome_becomes_the_row_that_every_engine_writes() -> None:
     cursor = FakeCursor()
-    other = an_outcome(table="events", operation="expire_snapshots", status=Status.CANCELLED)
+    other = an_outcome(table="events", status=Status.CANCELLED, run_id="dag-7")
 
     logs = TrinoLog(cursor, (FakeTrinoError,)).write([an_outcome(), other])
 
     assert [str(log) for log in logs] == ["iceberg.lakehouse._maintenance_log"]
     at = NOON.replace(tzinfo=None)
     assert inserted(cursor) == [
-        ["sales", "optimize", "completed", "4 files became 1.", 4, None, 4, 1, "job-1", at],
-        ["events", "expire_snapshots", "failed", "4 files became 1.", 4, None, 4, 1, "job-1", at],
+        ["sales", "optimize", "completed", "4 files became 1.", 4, None, 4, 1, "", at, "job-1"],
+        ["events", "optimize", "failed", "4 files became 1.", 4, None, 4, 1, "dag-7", at, "job-1"],
     ]
     assert sum(statement.startswith("CREATE") for statement in cursor.statements) == 1
 
@@ -159,3 +159,22 @@ def test_one_row_that_cannot_be_written_does_not_keep_the_others_out() -> None:
         TrinoLog(cursor, (FakeTrinoError,)).write([an_outcome(), an_outcome(table="events")])
 
     assert [row[0] for row in inserted(cursor)] == ["sales", "events"]
+
+
+def test_a_log_of_an_earlier_version_gets_its_column_for_jobs() -> None:
+    cursor = FakeCursor()
+    cursor.fail("INSERT INTO", FakeTrinoError("Insert column name does not exist: job_id"), times=1)
+
+    TrinoLog(cursor, (FakeTrinoError,)).write([an_outcome()])
+
+    verbs = [statement.split()[0] for statement in cursor.statements]
+    assert verbs == ["CREATE", "INSERT", "ALTER", "INSERT"]
+
+
+def test_a_program_without_jobs_has_its_own_id_alone() -> None:
+    cursor = FakeCursor()
+
+    TrinoLog(cursor, (FakeTrinoError,)).write([an_outcome(run_id="job-1")])
+
+    (row,) = inserted(cursor)
+    assert row[8:] == ["job-1", NOON.replace(tzinfo=None)]

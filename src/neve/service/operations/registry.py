@@ -6,10 +6,19 @@ import json
 from collections.abc import Mapping
 
 from neve.model.errors import InputError
-from neve.model.job import ENGINE, SPARK, TRINO, JobRequest
+from neve.model.job import (
+    ENGINE,
+    OVERRIDES,
+    RUN_ID,
+    SPARK,
+    TRINO,
+    TURN,
+    WHOLE,
+    JobRequest,
+)
 from neve.model.operation import Operation
 from neve.policy.resolve import check_overrides
-from neve.service.context import OVERRIDES, overrides_of
+from neve.service.context import overrides_of
 from neve.service.operations.compute_partition_stats import ComputePartitionStatsOperation
 from neve.service.operations.compute_table_stats import ComputeTableStatsOperation
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
@@ -74,7 +83,7 @@ def handler_of(request: JobRequest) -> Handler:
 def handler_for(request: JobRequest) -> Handler:
     """The handler of a request; refuses arguments that it would pass over."""
     handler = handler_of(request)
-    known = {*handler.arguments, OVERRIDES, ENGINE}
+    known = {*handler.arguments, OVERRIDES, ENGINE, TURN, WHOLE, RUN_ID}
     if unknown := sorted(request.arguments.keys() - known):
         raise InputError(
             f"{request.operation} knows no argument {unknown[0]!r}.",

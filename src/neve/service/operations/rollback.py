@@ -8,48 +8,52 @@ from typing import ClassVar
 
 from neve.model.errors import InputError, JobRefused
 from neve.model.facts import SnapshotFacts, TableFacts
-from neve.model.job import JobRequest, JobState
+from neve.model.job import ROLLBACK, TURN, JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.service.context import JobContext, Prepared
+from neve.service.operations.turns import before_turn
 from neve.service.services import Services
 from neve.service.undo import tag_for
 
-OPERATION = "rollback"
-TARGETS = ("snapshot_id", "time", "job_id")
+OPERATION = ROLLBACK
+TARGETS = ("snapshot_id", "time", "job_id", TURN)
 #: The head of main that was seen when the rollback was asked for.
 EXPECTED_HEAD = "expected_head"
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackTarget:
-    """Where to go: one of the three is given."""
+    """Where to go: one of them is given."""
 
     snapshot_id: int | None = None
     time: datetime | None = None
     job_id: str | None = None
+    turn_id: str | None = None
 
 
 def rollback_arguments(target: RollbackTarget) -> dict[str, object]:
     """The target as a request holds it."""
     at = target.time.isoformat() if target.time else None
-    said = {"snapshot_id": target.snapshot_id, "time": at, "job_id": target.job_id}
+    given = (target.snapshot_id, at, target.job_id, target.turn_id)
+    said = dict(zip(TARGETS, given, strict=True))
     return {key: value for key, value in said.items() if value is not None}
 
 
 def target_of(request: JobRequest) -> RollbackTarget:
     """The target that a request names."""
-    snapshot_id, time, job_id = map(request.arguments.get, TARGETS)
-    if sum(given is not None for given in (snapshot_id, time, job_id)) != 1:
+    snapshot_id, time, job_id, turn_id = map(request.arguments.get, TARGETS)
+    if sum(given is not None for given in (snapshot_id, time, job_id, turn_id)) != 1:
         raise InputError(
             "A rollback needs to know where to go back to, in one way.",
-            next_step="Give one of snapshot_id, time and job_id.",
+            next_step="Give one of snapshot_id, time, job_id and turn_id.",
         )
     try:
         target = RollbackTarget(
             int(str(snapshot_id)) if snapshot_id is not None else None,
             datetime.fromisoformat(str(time)) if time is not None else None,
             str(job_id) if job_id is not None else None,
+            str(turn_id) if turn_id is not None else None,
         )
     except ValueError as error:
         raise InputError(f"The target of the rollback cannot be read: {error}.") from error
@@ -92,7 +96,7 @@ class RollbackHandler:
     def prepare(self, services: Services, request: JobRequest) -> None:
         facts = services.surveyor.survey(request.table)
         _refuse_if_moved(request, facts)
-        find_target(facts, target_of(request))
+        _target(services, facts, target_of(request))
 
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         before = context.services.surveyor.survey(context.table)
@@ -105,7 +109,7 @@ def go_back(
     context: JobContext, target: RollbackTarget, before: TableFacts, undo_window_seconds: int
 ) -> Outcome:
     services = context.services
-    snapshot = find_target(before, target)
+    snapshot = _target(services, before, target)
     tag = tag_for(services, before, context.job_id, undo_window_seconds)
     context.check()
     context.enter(JobState.COMMITTING)
@@ -123,6 +127,12 @@ def go_back(
     )
     after = services.surveyor.survey(context.table)
     return _outcome(services, context.job_id, context.started_at, before, after, snapshot)
+
+
+def _target(services: Services, facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:
+    if target.turn_id is None:
+        return find_target(facts, target)
+    return _not_current(facts, before_turn(services.store, facts, target.turn_id))
 
 
 def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:

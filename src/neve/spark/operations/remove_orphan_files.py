@@ -7,6 +7,7 @@ candidates come back to it. Nothing is changed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from neve.model.errors import ExecutionError
 from neve.model.orphans import FileTotals, KeptReason, ListedFile, Listing, ReachableFiles, Sweep
 from neve.planning.locations import store_of
 from neve.spark.errors import engine_errors
@@ -29,6 +31,30 @@ ROWS_PER_CHUNK = 50_000
 ELSEWHERE = "elsewhere"
 
 
+@contextmanager
+def listing_errors(what: str) -> Iterator[None]:
+    """A small table is listed here, and not by a task whose errors Spark tells."""
+    try:
+        yield
+    except OSError as error:
+        raise ExecutionError(
+            f"{what} failed: {error}.",
+            next_step="Check that this machine may read the table's folders.",
+        ) from error
+
+
+def sweep_here(
+    listing: Listing,
+    storage: Storage,
+    read_reachable: Callable[[], ReachableFiles],
+    watched: Sequence[str],
+) -> Sweep | None:
+    """A sweep without a session; None where there are this many files that tasks should share
+    them."""
+    rows = list_few(split_into_folders(listing.roots, storage), listing, storage)
+    return None if rows is None else sweep_few(rows, read_reachable(), watched)
+
+
 def sweep(
     session: SparkSession,
     listing: Listing,
@@ -37,10 +63,10 @@ def sweep(
     watched: Sequence[str],
 ) -> Sweep:
     """List first and read metadata then: what is committed in between is reachable."""
+    found = sweep_here(listing, storage, read_reachable, watched)
+    if found is not None:
+        return found
     folders = split_into_folders(listing.roots, storage)
-    rows = list_few(folders, listing, storage)
-    if rows is not None:
-        return sweep_few(rows, read_reachable(), watched)
     with engine_errors("Listing files"):
         files = list_files(session, folders, listing, storage).persist(StorageLevel.DISK_ONLY)
         try:

@@ -160,7 +160,7 @@ class OpenedSource:
     @cached_property
     def file(self) -> Any:
         """The file; its footer is read once."""
-        # A path would be looked up in Arrow's file systems, which takes as long as a footer.
+        # Arrow would look for a path in its file systems first: as long as the footer takes.
         source = pa.OSFile(self._opened) if isinstance(self._opened, str) else self._opened
         return pq.ParquetFile(source, read_dictionary=self._dictionaries or None)
 

@@ -38,7 +38,7 @@ MAX_ROW_GROUP_MEMORY_BYTES = 192 * 1024 * 1024
 
 def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
     """Write each output, read it back, and hold its rows against those of its sources."""
-    if inputs.is_in_store:
+    if inputs.is_in_store or inputs.arrow:
         raise ParquetUnsupported("Objects of a store are not rewritten natively yet.")
     sources = load_sources(inputs)
     shares = _shares(sources, len(inputs.task.outputs))
