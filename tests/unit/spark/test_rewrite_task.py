@@ -26,7 +26,7 @@ from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
 from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
-from neve.spark.rewrite.rows import compared, prove
+from neve.spark.rewrite.rows import compared, prove, provider
 from neve.spark.rewrite.rows.source import FileRows
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
@@ -613,3 +613,13 @@ def test_text_in_large_offsets_and_nested_numbers_need_no_hashes(place, monkeypa
     assert file.proof.problem is None
     assert file.bytes_by_kind["encoded"] == file.proof.kept_bytes
     assert read(file).to_pylist() == rows * 3
+
+
+def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, monkeypatch):
+    place.keep = 2**20
+    monkeypatch.setattr(provider, "MAX_OPENED", 1)
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
