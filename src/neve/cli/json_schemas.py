@@ -18,6 +18,7 @@ from neve.access.chain import AuditEntry
 from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
 from neve.cli.maintain_views import Totals
+from neve.documents import LONG_IDS
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
@@ -54,6 +55,9 @@ FLOAT = {
         },
     ]
 }
+
+
+LONG_ID = {"type": "string", "pattern": "^-?[0-9]+$"}
 
 
 @dataclass(frozen=True)
@@ -279,8 +283,23 @@ def _exact(part: Any) -> Any:
         return TABLE_NAME
     kept = {key: _exact(value) for key, value in part.items() if key != "default"}
     if "properties" in part and part.get("type") == "object":
-        return {**kept, **_object(kept["properties"])}
+        fields = {
+            name: _as_text(field) if name in LONG_IDS else field
+            for name, field in kept["properties"].items()
+        }
+        return {**kept, **_object(fields)}
     return kept
+
+
+def _as_text(part: Any) -> Any:
+    """An id of 64 bits, which is printed as a text."""
+    if isinstance(part, list):
+        return [_as_text(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "integer":
+        return {**part, **LONG_ID}
+    return {key: _as_text(value) for key, value in part.items()}
 
 
 def any_of(*schemas: Schema) -> Schema:

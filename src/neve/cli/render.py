@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
 
+from neve.cli.listing import Listing
+from neve.cli.short_ids import short, shortened
 from neve.model.facts import TableFacts
 from neve.model.health import Health, Tier
 from neve.model.job import Job
@@ -19,17 +20,9 @@ TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "r
 MAX_ROWS = 20
 
 
-def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
-    """A plain table; columns of figures stand to the right."""
-    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
-    body = [[escape(cell) for cell in row] for row in rows]
-    for index, header in enumerate(headers):
-        cells = [row[index] for row in body]
-        is_figure = bool(cells) and all(cell[:1].isdigit() or cell[:1] in "$–-" for cell in cells)
-        table.add_column(header, justify="right" if is_figure else "left", overflow="fold")
-    for row in body:
-        table.add_row(*row)
-    return table
+def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Listing:
+    """Rows; columns of figures stand to the right."""
+    return Listing(headers, rows, title)
 
 
 def render_tables(facts: Sequence[TableFacts]) -> RenderableType:
@@ -188,10 +181,10 @@ def render_outcome(outcome: Outcome) -> RenderableType:
             f"{proof.rows_deleted:,} deleted, {proof.rows_out:,} out"
         )
     lines.append(
-        f"[dim]job {outcome.job_id}, {outcome.seconds:.1f} s, "
-        f"undo: neve rollback {escape(str(outcome.table))} --job {outcome.job_id}[/]"
+        f"[dim]job {short(outcome.job_id)}, {outcome.seconds:.1f} s, "
+        f"undo: neve rollback {escape(str(outcome.table))} --job {short(outcome.job_id)}[/]"
         if outcome.snapshot_after != outcome.snapshot_before
-        else f"[dim]job {outcome.job_id}[/]"
+        else f"[dim]job {short(outcome.job_id)}[/]"
     )
     return Group(*lines)
 
@@ -199,10 +192,11 @@ def render_outcome(outcome: Outcome) -> RenderableType:
 def render_jobs(jobs: Sequence[Job]) -> RenderableType:
     if not jobs:
         return "No jobs yet."
+    names = shortened(job.job_id for job in jobs)
     rows = [
         (
-            job.job_id,
-            f"{job.created_at:%Y-%m-%d %H:%M:%S}",
+            names[job.job_id],
+            f"{job.created_at:%Y-%m-%d %H:%M}",
             str(job.table),
             job.operation,
             str(job.state),

@@ -10,7 +10,7 @@ from neve.testing.local_lake import FileEntry, Manifest
 EMPTY = Schema()
 MAIN = {
     "name": "main",
-    "snapshot_id": 1,
+    "snapshot_id": "1",
     "kind": "branch",
     "max_age_ms": None,
     "min_snapshots_to_keep": None,
@@ -33,7 +33,7 @@ def test_tables_are_listed_with_their_figures(run_json, events):
         {
             "table": "lake.db.events",
             "format_version": 2,
-            "snapshot_id": 1,
+            "snapshot_id": "1",
             "data_files": 6,
             "delete_files": 0,
             "total_bytes": 6 * MB,
