@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -162,6 +163,8 @@ def plan(
         if out is not None:
             neve.write_plans(out, plans)
     printer.result(document, *(render_plan(item) for item in plans))
+    if out is not None:
+        printer.note(f"The plan is in {out}. Run exactly it: neve apply {shlex.quote(str(out))}")
     work = any(not item.is_empty for item in plans)
     exit_after(printer, problems, EXIT_WORK_FOUND if work else EXIT_OK)
 

@@ -19,6 +19,7 @@ from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, Verif
 from neve.cli.job_views import JobView
 from neve.cli.maintain_views import Totals
 from neve.documents import LONG_IDS
+from neve.initial import Source
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
@@ -197,6 +198,14 @@ class Maintained:
 
 
 @dataclass(frozen=True)
+class Initialised:
+    path: str
+    source: Source
+    catalogs: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
 class Demo:
     table: str
     events: int
@@ -347,6 +356,7 @@ def schemas() -> dict[str, Schema]:
         "stats": operation,
         "maintain": schema_of(Maintained),
         "demo": schema_of(Demo),
+        "init": schema_of(Initialised),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
         "keys": any_of(schema_of(list[KeyView]), schema_of(KeyView, NewKey), schema_of(RevokedKey)),

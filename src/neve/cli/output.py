@@ -61,6 +61,10 @@ class Output:
             _print_json({"error": _error_body(error)})
         self.complain(error)
 
+    def error_text(self, error: NeveError) -> str:
+        """The document of an error, where documents are asked for."""
+        return json_text({"error": _error_body(error)}) if self.format is Format.JSON else ""
+
     def interrupted(self, end: Interrupted) -> None:
         """One sentence; the terminal may be gone."""
         with suppress(OSError):
@@ -77,6 +81,11 @@ class Output:
     def warn(self, message: str) -> None:
         """A sentence for whoever watches, beside results and errors."""
         self._err.print(f"[yellow]{escape(message)}[/]")
+
+    def note(self, message: str) -> None:
+        """A line below a result, beside the document where that is one."""
+        console = self._err if self.format is Format.JSON else self._out
+        console.print(escape(message), soft_wrap=True)
 
     def tell(self, message: str) -> None:
         """A line about what is going on, also where nobody watches a bar."""
@@ -149,7 +158,11 @@ def _error_body(error: NeveError) -> dict[str, str | None]:
     }
 
 
-def _print_json(document: Any) -> None:
+def json_text(document: Any) -> str:
     # ASCII alone: a file name may hold bytes that no encoding of stdout takes.
-    sys.stdout.write(json.dumps(strict(with_text_ids(document)), indent=2, allow_nan=False) + "\n")
+    return json.dumps(strict(with_text_ids(document)), indent=2, allow_nan=False) + "\n"
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json_text(document))
     sys.stdout.flush()

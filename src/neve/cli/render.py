@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -18,6 +19,7 @@ from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
 MAX_ROWS = 20
+MAX_REASONS = 6
 
 
 def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Listing:
@@ -148,6 +150,7 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     lines: list[RenderableType] = [head, table_of(headers, rows)]
     if (left := len(plan.groups) - len(rows)) > 0:
         lines.append(f"… and {left} more groups")
+    lines += _why_engines(plan)
     lines.append(
         f"cost ${usd.expected:.6f} (${usd.low:.6f}–${usd.high:.6f}), "
         f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
@@ -155,6 +158,17 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     )
     lines += [f"[dim]left alone: {escape(r.sentence)}[/]" for r in plan.reasons[:5]]
     return Group(*lines)
+
+
+def _why_engines(plan: CompactionPlan) -> list[RenderableType]:
+    """Each engine with its reasons, the most frequent first."""
+    reasons = Counter((str(group.engine), group.engine_reason) for group in plan.groups)
+    told = [
+        f"engine {engine} ({count} {'group' if count == 1 else 'groups'}): {escape(reason)}"
+        for (engine, reason), count in reasons.most_common(MAX_REASONS)
+    ]
+    more = len(reasons) - len(told)
+    return [*told, *([f"… and {more} more reasons: -o json has them"] if more > 0 else [])]
 
 
 def render_outcome(outcome: Outcome) -> RenderableType:
