@@ -23,7 +23,7 @@ from neve.initial import Source
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
-from neve.model.health import Health
+from neve.model.health import Advice, Health
 from neve.model.job import Job
 from neve.model.maintenance import TableReport
 from neve.model.operation import Operation
@@ -82,6 +82,7 @@ class ListedTable:
     delete_files: int
     total_bytes: int
     records: int
+    live_records: int | None
     snapshots: int
     refs: tuple[RefFacts, ...]
 
@@ -339,7 +340,7 @@ def schemas() -> dict[str, Schema]:
     found = {
         "error": schema_of(Failed),
         "tables": schema_of(list[ListedTable]),
-        "health": any_of(schema_of(Health), schema_of(list[Health])),
+        "health": any_of(schema_of(Health), schema_of(list[Health]), schema_of(list[Advice])),
         "history": list_of(schema_of(Job, PastJob)),
         "jobs": schema_of(list[ListedJob]),
         "job": schema_of(JobView),

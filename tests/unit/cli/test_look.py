@@ -38,6 +38,7 @@ def test_tables_are_listed_with_their_figures(run_json, events):
             "delete_files": 0,
             "total_bytes": 6 * MB,
             "records": 600,
+            "live_records": 600,
             "snapshots": 1,
             "refs": [MAIN],
         }
@@ -60,7 +61,7 @@ def test_people_get_a_table(run, events):
     result = run("tables", "lake.db.*")
 
     header, row = result.stdout.splitlines()
-    assert header.split() == ["table", "files", "deletes", "size", "records", "snapshots"]
+    assert header.split() == ["table", "files", "deletes", "size", "rows", "snapshots"]
     assert row.split() == ["lake.db.events", "6", "0", "6.0", "MB", "600", "1"]
 
 
