@@ -33,6 +33,7 @@ LOOKING = {
     "tables": ("tables",),
     "health": ("health", "db.events"),
     "health-glob": ("health", "*"),
+    "health-advice": ("health", "db.events", "--advice"),
     "plan": ("plan", "db.events"),
     "snapshots": ("snapshots", "db.events"),
     "expire": ("expire", "db.events"),
