@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-down lint format schemas postman lock bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,11 +44,14 @@ test-system: setup ## Tests against real servers; they are started and stopped a
 	$(BIN)/python -m pytest tests/system; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
-stack-up: setup ## Start the S3 server, the REST catalog and Trino on loopback.
-	$(BIN)/python tools/stack/stack.py up
+stack-up: setup ## Start servers on loopback: S3, REST catalog, Trino, or PARTS="redis nessie …".
+	$(BIN)/python tools/stack/stack.py up $(PARTS)
 
-stack-down: setup ## Stop them and drop their data.
-	$(BIN)/python tools/stack/stack.py down
+stack-status: setup ## Tell which of them run, and where.
+	$(BIN)/python tools/stack/stack.py status $(PARTS)
+
+stack-down: setup ## Stop them and drop their data, or stop PARTS and keep it.
+	$(BIN)/python tools/stack/stack.py down $(PARTS)
 
 lint: setup ## Style, types, layers.
 	$(BIN)/ruff check .
@@ -63,6 +66,12 @@ format: setup ## Put every file into the house style.
 schemas: setup ## Make the JSON Schemas of docs/json from the model.
 	$(BIN)/python -m neve.cli.json_schemas docs/json
 
+reference: setup ## Make docs/reference from the program: commands, keys, metrics, JSON, errors.
+	$(BIN)/python tools/reference/write.py docs/reference
+
+docs: setup ## Build the documentation site into .neve/site; a broken link fails it.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 postman: setup ## Make the Postman collection from the API's own document.
 	$(BIN)/python tools/postman.py docs/postman
 
@@ -71,6 +80,14 @@ lock: ## Resolve the dependencies anew into the lock files.
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
 	uv pip compile --group java --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
+	@$(MAKE) --no-print-directory lock-images
+
+lock-images: ## Take the locks of the images out of the lock.
+	uv pip compile pyproject.toml --all-extras -c requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o deploy/image/requirements.lock
+	uv pip compile pyproject.toml deploy/lambda/requirements.in --extra client --extra redis --extra s3 \
+	  -c requirements.lock --no-emit-package pyspark --no-emit-package py4j --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o deploy/lambda/requirements.lock
 
 bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes about 40 minutes.
 	$(BIN)/python benchmarks/planning.py --json-file $(RESULTS)/planning.json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,6 +64,7 @@ class BenchLake:
         by_spark: bool = True,
         entropy_bits: int = 40,
         nested: bool = False,
+        twins: Sequence[str] = TWINS,
     ) -> int:
         """Tables `<name>_neve` and `<name>_iceberg`; returns the bytes of each."""
         schema = _schema(columns, nested)
@@ -83,7 +84,7 @@ class BenchLake:
         spec = PartitionSpec()
         if partitions:
             spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "k"))
-        for twin in TWINS:
+        for twin in twins:
             table = self.catalog.create_table(
                 f"bench.{name}_{twin}", schema, partition_spec=spec, properties=PROPERTIES
             )

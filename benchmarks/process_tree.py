@@ -24,6 +24,7 @@ class Usage:
     jvm_mb: float = 0.0
     #: The largest sum over all processes at one moment.
     tree_mb: float = 0.0
+    #: CPU-seconds of the driver's Python, of Python in tasks and of the JVM, as far as was seen.
     kinds: dict[str, float] = field(default_factory=dict)
 
 
@@ -78,16 +79,20 @@ def measured() -> Iterator[Usage]:
         # them. What was seen of each process while it lived counts, where that is more.
         seen_of_each = sum(seconds - before.get(key, 0.0) for key, seconds in seen.items())
         usage.cpu_s = max(waited_for, seen_of_each)
+        for key, seconds in seen.items():
+            kind = key[2]
+            usage.kinds[kind] = usage.kinds.get(kind, 0.0) + seconds - before.get(key, 0.0)
 
 
-def _own_seconds() -> dict[tuple[int, float], float]:
-    """What each living process of the tree has taken itself, by pid and start."""
+def _own_seconds() -> dict[tuple[int, float, str], float]:
+    """What each living process of the tree has taken itself, by pid, start and kind."""
     root = psutil.Process()
-    own: dict[tuple[int, float], float] = {}
+    own: dict[tuple[int, float, str], float] = {}
     for process in (root, *root.children(recursive=True)):
         try:
             times = process.cpu_times()
-            own[process.pid, process.create_time()] = times.user + times.system
+            kind = "driver" if process == root else "jvm" if "java" in process.name() else "task"
+            own[process.pid, process.create_time(), kind] = times.user + times.system
         except psutil.Error:
             continue
     return own

@@ -7,7 +7,6 @@ import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,24 +14,19 @@ from typing import TYPE_CHECKING
 from neve.access.approvals import Approval, ApprovalState, check_decision, request_digest
 from neve.access.chain import AuditEntry, AuditHead, AuditRow
 from neve.access.keys import ApiKey, digest_of, is_secret_of, new_secret, prefix_of
-from neve.access.quotas import Quota, Usage, day_of
+from neve.access.quotas import Quota
 from neve.access.rights import Caller, Grant
 from neve.access_settings import AccessSettings
 from neve.app import App, make_trail
 from neve.looking import Looking
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
-from neve.model.job import Job, JobFilter, JobState
 from neve.model.table import TableRef
 from neve.secrets import hide_secrets
+from neve.service.quotas import check_room
 from neve.service.services import Services
-from neve.store.values import outcome_of
 
 if TYPE_CHECKING:
     from neve.identity.tokens import Tokens
-
-OPEN_STATES = frozenset(state for state in JobState if not state.is_final)
-#: Jobs of a tenant that are looked through at once.
-PAGE = 500
 
 
 class Access:
@@ -231,32 +225,9 @@ class Access:
     def quota(self, tenant: str) -> Quota:
         return self.settings.quota(tenant)
 
-    def usage(self, tenant: str, quota: Quota) -> Usage:
-        """What the tenant has of what its quota limits, by the state."""
-        used = Usage()
-        if quota.max_open_jobs is not None:
-            chosen = JobFilter(OPEN_STATES, tenant=tenant)
-            found = self._store.jobs(limit=quota.max_open_jobs + 1, chosen=chosen)
-            used = replace(used, open_jobs=len(found))
-        if quota.max_bytes_per_day is not None or quota.max_usd_per_day is not None:
-            for job in self._jobs_since(tenant, day_of(self._services.clock())):
-                if outcome := outcome_of(job):
-                    used = replace(
-                        used,
-                        bytes_today=used.bytes_today + outcome.bytes_rewritten,
-                        usd_today=used.usd_today + (outcome.actual_usd or 0.0),
-                    )
-        return used
-
-    def _jobs_since(self, tenant: str, since: datetime) -> Iterable[Job]:
-        """Jobs of the tenant that ended since then. Those that were asked for before are, too."""
-        chosen = JobFilter(frozenset(JobState) - OPEN_STATES, tenant=tenant)
-        before: int | None = None
-        while page := self._store.jobs(limit=PAGE, chosen=chosen, before=before):
-            yield from (job for job in page if job.updated_at >= since)
-            if all(job.updated_at < since for job in page):
-                return
-            before = page[-1].position
+    def check_room(self, tenant: str, jobs: int) -> None:
+        """Raise TooMuch where so many more jobs are more than the tenant may have."""
+        check_room(self.quota(tenant), self._store, tenant, self._services.clock(), jobs)
 
 
 class Accessing(Looking):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +18,7 @@ from neve.lazy import Lazy
 from neve.model.diagnosis import Diagnosis
 from neve.model.errors import ConfigError, EngineNeeded, EnvironmentProblem
 from neve.model.events import JobEvent
-from neve.model.job import SPARK, TRINO
+from neve.model.job import SPARK, TRINO, JobRequest
 from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
 from neve.model.workers import EngineReport, EngineState
@@ -27,6 +28,7 @@ from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
 from neve.service.ports import Engine, Reporter
+from neve.service.quotas import check_room
 from neve.service.services import Services
 from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
@@ -37,6 +39,7 @@ from neve.telemetry import SparkLine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from neve.database.health_history import HealthHistory
     from neve.database.ports import Queries
     from neve.database.service import Database
     from neve.spark.engine import SparkEngine
@@ -102,7 +105,7 @@ class App:
         """Use the caller's session, which is never stopped here."""
         from neve.spark.engine import BorrowedEngine
 
-        self.engine.use(BorrowedEngine(session))
+        self.engine.use(BorrowedEngine(session, self.settings.spark.package))
 
     def diagnose(
         self, table: TableRef, deep: bool, sample: int | None, metadata_folder: str | None
@@ -186,7 +189,26 @@ def make_database(settings: Settings, catalogs: Catalogs, services: Services) ->
         said.rules(),
         said.catalog or catalogs.default,
         partial(make_in_process_engine, catalogs),
+        partial(_room_for, settings, services),
     )
+
+
+def make_health_history(app: App) -> HealthHistory:
+    from neve.catalog.tenant_tables import CatalogTables
+    from neve.database.health_history import HealthHistory
+
+    return HealthHistory(CatalogTables(app.catalogs), app.store)
+
+
+@contextmanager
+def _room_for(
+    settings: Settings, services: Services, wanted: Sequence[JobRequest]
+) -> Iterator[None]:
+    """Jobs that nobody asked for count like those that somebody did."""
+    tenant = wanted[0].tenant
+    quota = settings.access.quota(tenant)
+    check_room(quota, services.store, tenant, services.clock(), len(wanted))
+    yield
 
 
 def make_in_process_engine(catalogs: Catalogs) -> Engine:
@@ -248,7 +270,7 @@ def make_engine(
     def storage(table: TableRef) -> Storage:
         return storage_as_pyiceberg(catalogs.load(table).io.properties)
 
-    return SparkEngine(make_session, storage)
+    return SparkEngine(make_session, storage, settings.package)
 
 
 def make_trino(settings: TrinoSettings) -> TrinoEngine:

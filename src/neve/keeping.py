@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neve.app import App
+from neve.app import App, make_health_history
 from neve.looking import Looking, Table
 from neve.machine import Check
 from neve.model.errors import InputError, NeveError
 from neve.model.figures import Figures
+from neve.model.health import Health
 from neve.model.job import Job, JobRequest, Trigger
 from neve.model.kept_plan import KeptPlan
 from neve.model.plan import CompactionPlan
 from neve.model.policies import PolicyRule
 from neve.model.stored_policy import StoredPolicy
+from neve.model.table import TableRef
 from neve.model.workers import AnnouncedWorker, EngineState
 from neve.service.figures import figures_of
 from neve.service.kept_plans import keep_plan, key_of, submit_kept
@@ -39,6 +41,16 @@ class Keeping(Looking):
     def database_service_url(self) -> str | None:
         """The server whose workers run COMPACT for functions; None where they do it themselves."""
         return self._app.settings.database.service_url or None
+
+    @property
+    def database_service_key(self) -> str | None:
+        """What functions tell that server about who they are."""
+        return self._app.settings.database.service_key or None
+
+    @property
+    def database_is_open(self) -> bool:
+        """Whether a function answers whoever its platform lets call it, unasked."""
+        return self._app.settings.database.open_function
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:
         """Keep a plan in the state, to be shown, approved and applied later."""
@@ -124,6 +136,10 @@ class Keeping(Looking):
         """What was done and what waits, counted by the state, not by this process."""
         return figures_of(self._services.store, max_tables)
 
+    def record_health(self, judged: Sequence[Health]) -> list[TableRef]:
+        """Append a row about each to `_health_history` beside its table; tells which were."""
+        return make_health_history(self._app).record(judged, self.now())
+
     def workers(self) -> list[AnnouncedWorker]:
         """Workers that are there, of this process or any other."""
         return self._services.store.workers.all()
@@ -133,14 +149,18 @@ class Keeping(Looking):
 
         Nothing is started by asking: workers say themselves how their engine is.
         """
+        store = _check("store", lambda: _store(self._app))
         return [
-            _check("store", lambda: _store(self._app)),
+            store,
             *(_check(f"catalog {name}", self._catalog(name)) for name in self._app.catalogs.names),
-            *([self._engine()] if with_engine else []),
+            *([self._engine(store)] if with_engine else []),
         ]
 
-    def _engine(self) -> Check:
+    def _engine(self, store: Check) -> Check:
         name = self._app.settings.engine
+        if not store.passed:
+            # It would be waited for a second time.
+            return Check(name, False, "Workers tell it to the store, which is away.", store.fix)
         try:
             there = [worker for worker in self.workers() if worker.engine.engine == name]
         except NeveError as error:

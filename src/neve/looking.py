@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neve.app import App
 from neve.catalog.overlaps import column_overlaps
-from neve.machine import Check, check_machine
+from neve.machine import Check, SparkPackage, check_machine, write_spark_package
 from neve.model.diagnosis import Diagnosis
 from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
@@ -73,9 +73,9 @@ class Looking:
         """What the table's metadata says, without its files."""
         return self._services.surveyor.outline(self.table(table))
 
-    def health(self, table: Table) -> Health:
-        """How well the table is, and why."""
-        return self._services.health(self.table(table))
+    def health(self, table: Table, *, with_set_policies: bool = True) -> Health:
+        """How well the table is, and why; by the file's policies alone where that is asked for."""
+        return self._services.health(self.table(table), with_set_policies=with_set_policies)
 
     @staticmethod
     def live_records(facts: TableFacts) -> int | None:
@@ -154,6 +154,12 @@ class Looking:
     def check_machine(config: str | None = None) -> list[Check]:
         """What this machine has and lacks: Java, jars, configuration, catalogs, state."""
         return check_machine(config)
+
+    @staticmethod
+    def write_spark_package(path: str | Path) -> SparkPackage:
+        """Write the archive that executors of a cluster run tasks from; sessions send one by
+        themselves, so that it is for those who want to lay it somewhere."""
+        return write_spark_package(Path(path))
 
     def now(self) -> datetime:
         """The time by the clock that jobs go by."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.storage_check import check_storage
-from neve.model.errors import EnvironmentProblem, NeveError
+from neve.model.errors import EnvironmentProblem, InputError, NeveError
 from neve.settings import Settings, load_settings
 from neve.store.address import is_redis
 from neve.store.opening import open_redis, sqlite_path
@@ -25,6 +26,37 @@ class Check:
     passed: bool
     detail: str
     fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPackage:
+    """An archive that executors of a Spark cluster run Neve's tasks from."""
+
+    path: str
+    size_bytes: int
+    #: What executors must have: the minor version of Python, the system and its processor.
+    python: str
+    platform: str
+
+
+def write_spark_package(path: Path) -> SparkPackage:
+    """Write what executors need of this environment."""
+    if path.suffix != ".zip":
+        raise InputError(
+            f"{path} does not end with .zip: Spark knows archives by their endings.",
+            next_step=f"neve spark-package --out {path.with_suffix('.zip')}",
+        )
+    # Whoever only looks at tables need not import it.
+    from neve.spark.package import write_package
+
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+        write_package(path)
+        size_bytes = path.stat().st_size
+    except OSError as error:
+        raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}.") from error
+    python = ".".join(str(part) for part in sys.version_info[:2])
+    return SparkPackage(str(path), size_bytes, python, sysconfig.get_platform())
 
 
 def check_machine(config: str | None = None) -> list[Check]:

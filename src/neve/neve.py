@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 from neve.accessing import Access, Accessing
 from neve.announcing import Announcing
 from neve.app import App, build_app
-from neve.demo import FileMetrics, Story, Validation, tell_story
+from neve.demo import Comparison, FileMetrics, Story, Validation, tell_story
 from neve.keeping import Keeping
 from neve.listeners import CarefulReporter, Listeners, Silent
 from neve.looking import Overrides, Table
-from neve.machine import Check
+from neve.machine import Check, SparkPackage
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
 from neve.model.expiry import Consumer
@@ -34,6 +34,7 @@ from neve.model.orphans import QuarantineEntry, SweepReport
 from neve.model.outcome import Outcome, RolledBack
 from neve.model.plan import CompactionPlan, Plan
 from neve.model.policy import Verify
+from neve.model.sizes import parse_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe
@@ -68,9 +69,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Access",
     "Check",
+    "Comparison",
     "FileMetrics",
     "ImportedPolicies",
     "Neve",
+    "SparkPackage",
     "Story",
     "TableTurn",
     "Validation",
@@ -387,9 +390,22 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         with self._listeners.with_listener(listener):
             yield
 
-    def demo(self, batches: int, events: int, partitions: str | None = None) -> Story:
-        """Make a table with the small-files problem, cure it, and check that no row changed."""
-        return tell_story(self._app, batches, events, partitions)
+    def demo(
+        self,
+        batches: int | None = None,
+        events: int | None = None,
+        partitions: str | None = None,
+        *,
+        size: str | None = None,
+        compare: bool = False,
+    ) -> Story:
+        """Make a table with the small-files problem, cure it, and check that no row changed.
+
+        `size`, such as 1GB, makes one of large row groups instead, which are copied. With `compare`
+        Iceberg's own procedure compacts a twin.
+        """
+        size_bytes = None if size is None else parse_size(size)
+        return tell_story(self._app, batches, events, partitions, size_bytes, has_twin=compare)
 
 
 def _operation(name: str | Operation) -> Operation:

@@ -39,7 +39,7 @@ def retrying(
     def is_again(error: Exception) -> float | bool:
         if not on(error):
             return False
-        _keep_standard_output_clean()
+        keep_output_clean()
         # No seconds, because the waiting is done below.
         return 0.0
 
@@ -61,8 +61,8 @@ def retrying(
 
 
 @cache
-def _keep_standard_output_clean() -> None:
-    """stamina tells structlog of every pause, which prints where nobody has configured it."""
+def keep_output_clean() -> None:
+    """stamina tells of every pause, which is printed where nobody has configured it."""
     import structlog
     from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 

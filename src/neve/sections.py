@@ -37,6 +37,8 @@ def as_policies_read(reader: Callable[[object], Any]) -> PlainValidator:
     return PlainValidator(check)
 
 
+MINUTE_SECONDS = 60
+MONTH_SECONDS = 31 * 86400
 TimeZone = Annotated[str, as_policies_read(read.timezone)]
 Names = Annotated[tuple[str, ...], as_policies_read(read.words)]
 
@@ -55,6 +57,8 @@ class SparkSettings(Section):
     conf: dict[str, str] = Field(default_factory=dict, repr=False)
     #: Settle commits whose answer leaves open what happened; see docs/decisions/0012.
     commit_gate: bool = True
+    #: How executors of a cluster come by Neve's code: `auto`, `installed`, or an archive's address.
+    package: str = Field(default="auto", min_length=1)
 
     @field_validator("conf", mode="before")
     @classmethod
@@ -168,7 +172,7 @@ class TrinoSettings(Section):
     password: str | None = Field(default=None, repr=False)
     http_scheme: Literal["http", "https"] = "http"
     catalog: str = "iceberg"
-    #: Keys may not be called `schema` in a pydantic model, so the field has another name.
+    # Keys may not be called `schema` in a pydantic model, so the field has another name.
     schema_name: str = Field(default="lakehouse", alias="schema")
     file_size_threshold: str = "10MB"
     snapshot_retention: str = "7d"
@@ -201,6 +205,25 @@ class SchedulerSettings(Section):
     default_schedule: Annotated[str | None, as_policies_read(read.cron)] = None
     #: The clock of schedules and windows that name none.
     timezone: TimeZone = "UTC"
+
+
+def _a_while(raw: object) -> int:
+    seconds = read.duration(raw)
+    if not MINUTE_SECONDS <= seconds <= MONTH_SECONDS:
+        # A table that is tried all the time is not set aside.
+        raise InputError(
+            f"{raw!r} is too short or too long.", next_step="Write a minute at least, or 31 days."
+        )
+    return seconds
+
+
+class SetAsideSettings(Section):
+    """When workers leave a table alone, and when they try it again."""
+
+    #: Attempts on a table that fail in a row.
+    after_failures: int = Field(default=5, ge=1, le=1000)
+    #: Then one of its jobs is tried, again and again.
+    retry_after: Annotated[int, as_policies_read(_a_while)] = 3600
 
 
 class NotificationSettings(Section):
@@ -282,6 +305,10 @@ class DatabaseSettings(Section):
     compact_wait_seconds: float = Field(default=300.0, ge=0, le=3600)
     #: A server whose workers run COMPACT for functions that have no engine of their own.
     service_url: str | None = Field(default=None, repr=False)
+    #: A key of that server, for all tenants that the function serves; it belongs into a variable.
+    service_key: str | None = Field(default=None, repr=False)
+    #: Whether a function on its platform may ask nobody who they are, without `access`.
+    open_function: bool = False
     #: Without one, tables up to this size are compacted in the function itself.
     local_compact_mb: int = Field(default=512, ge=1)
 

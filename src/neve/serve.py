@@ -1,14 +1,15 @@
 """A process that serves: the API, a worker and a scheduler, or some of them.
 
 On SIGTERM or SIGINT the scheduler ends, the worker drains while the API still answers, and the API
-ends last. A second signal ends everything at once; what was under way is settled by others.
+ends last. A second signal, a second later or more, ends everything at once; what was under way is
+settled by others.
 """
 
 from __future__ import annotations
 
 import signal
-import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
 from neve.loopback import is_loopback, is_loopback_address
-from neve.model.errors import ConfigError, EnvironmentProblem, NeveError
+from neve.model.errors import ConfigError, EnvironmentProblem, ExecutionError, NeveError
 from neve.neve import Neve
-from neve.service.worker import WorkerSettings
+from neve.serve_address import listening
 
 if TYPE_CHECKING:
     import uvicorn
@@ -39,6 +40,8 @@ class Role(StrEnum):
 
 
 ALL_ROLES = tuple(Role)
+#: Wrappers send a signal to the process and to its group: that is one wish, and not two.
+SAME_SIGNAL_SECONDS = 1.0
 #: How often it is asked whether the digest of yesterday is due.
 DIGEST_SECONDS = 60.0
 
@@ -72,10 +75,11 @@ def run(
     say: Say = lambda text: None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Serve until a signal comes, or until `stop` is set."""
+    """Serve until a signal comes, or until `stop` is set; raises where a part ended by itself."""
     settings, stop = settings or ServeSettings(), stop or threading.Event()
-    parts = _parts(neve, settings, make_config or api_config, say, stop)
-    with _signals(stop, say), ExitStack() as started:
+    fallen = Fallen(stop)
+    parts = _parts(neve, settings, make_config or api_config, say, fallen)
+    with _signals(stop), ExitStack() as started:
         for part in parts:
             part.start()
             started.callback(part.stop)
@@ -86,6 +90,7 @@ def run(
             started.enter_context(neve.announce(settings.host, _port(parts)))
         say(f"Serving: {', '.join(settings.roles)}.")
         stop.wait()
+    fallen.tell()
 
 
 def _port(parts: Sequence[Part]) -> int:
@@ -105,14 +110,45 @@ def api_config(neve: Neve, host: str, port: int) -> uvicorn.Config:
     return config
 
 
+class Fallen:
+    """Parts that ended without being told to: a process without one must not seem to serve."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._names: list[str] = []
+
+    def thread(self, name: str, do: Callable[[], None]) -> threading.Thread:
+        """A thread for work that ends only when it is told to."""
+
+        def work() -> None:
+            is_whole = False
+            try:
+                do()
+                is_whole = True
+            finally:
+                # What it raised is printed by the thread itself.
+                if not (is_whole and self._stop.is_set()):
+                    self._names.append(name)
+                    self._stop.set()
+
+        return threading.Thread(target=work, name=name, daemon=True)
+
+    def tell(self) -> None:
+        if self._names:
+            raise ExecutionError(
+                f"{self._names[0]} ended by itself, and so the whole process ended.",
+                next_step="What was printed before says why. Start it again: no job is lost.",
+            )
+
+
 def _parts(
-    neve: Neve, settings: ServeSettings, make_config: MakeConfig, say: Say, stop: threading.Event
+    neve: Neve, settings: ServeSettings, make_config: MakeConfig, say: Say, fallen: Fallen
 ) -> list[Part]:
     """In the order in which they begin; they end the other way round."""
     made: dict[Role, Callable[[], Part]] = {
-        Role.API: lambda: ApiPart(neve, settings, make_config, say, stop),
-        Role.WORKER: lambda: WorkerPart(neve, settings, say),
-        Role.SCHEDULER: lambda: SchedulerPart(neve, settings, say),
+        Role.API: lambda: ApiPart(neve, settings, make_config, say, fallen),
+        Role.WORKER: lambda: WorkerPart(neve, settings, say, fallen),
+        Role.SCHEDULER: lambda: SchedulerPart(neve, settings, say, fallen),
     }
     return [made[role]() for role in Role if role in settings.roles]
 
@@ -126,10 +162,10 @@ class ApiPart:
         settings: ServeSettings,
         make_config: MakeConfig,
         say: Say,
-        stop: threading.Event,
+        fallen: Fallen,
     ) -> None:
         self._neve, self._settings, self._make_config = neve, settings, make_config
-        self._say, self._stop = say, stop
+        self._say, self._fallen = say, fallen
 
     def start(self) -> None:
         import uvicorn
@@ -139,13 +175,13 @@ class ApiPart:
         if not is_known and not is_loopback(host):
             raise _open_to_all(host)
         config = self._make_config(self._neve, host, port)
-        self._socket = _bound(host, port)
+        self._socket = listening(host, port)
         # A name may mean something else by now: what counts is what was bound.
         if not is_known and not is_loopback_address(self._socket.getsockname()[0]):
             self._socket.close()
             raise _open_to_all(host)
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._serve, name="neve-api", daemon=True)
+        self._thread = self._fallen.thread("neve-api", self._serve)
         self._thread.start()
         self._say(f"Listening on http://{host}:{self.port}")
 
@@ -161,23 +197,20 @@ class ApiPart:
         self._socket.close()
 
     def _serve(self) -> None:
-        try:
-            self._server.run(sockets=[self._socket])
-        finally:
-            # A process that does not answer any more must not seem to serve.
-            self._stop.set()
+        self._server.run(sockets=[self._socket])
 
 
 class WorkerPart:
     """A worker; the engine starts at once, so that the first job need not wait for it."""
 
-    def __init__(self, neve: Neve, settings: ServeSettings, say: Say) -> None:
+    def __init__(self, neve: Neve, settings: ServeSettings, say: Say, fallen: Fallen) -> None:
         self._neve, self._say, self._grace = neve, say, settings.grace_seconds
-        self._worker = neve.worker(WorkerSettings(concurrency=settings.concurrency), say)
+        self._fallen = fallen
+        self._worker = neve.worker(neve.worker_settings(settings.concurrency), say)
 
     def start(self) -> None:
         self._neve.warm_up()
-        self._thread = threading.Thread(target=self._worker.run, name="neve-worker", daemon=True)
+        self._thread = self._fallen.thread("neve-worker", self._worker.run)
         self._thread.start()
 
     def stop(self) -> None:
@@ -191,14 +224,14 @@ class WorkerPart:
 class SchedulerPart:
     """A scheduler: one thread looks at tables, one at the clock, and one sends digests."""
 
-    def __init__(self, neve: Neve, settings: ServeSettings, say: Say) -> None:
+    def __init__(self, neve: Neve, settings: ServeSettings, say: Say, fallen: Fallen) -> None:
         self._neve, self._say, self._tick_seconds = neve, say, settings.tick_seconds
         self._turns = neve.scheduler()
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._watch, name="neve-watch", daemon=True),
-            threading.Thread(target=self._tick, name="neve-scheduler", daemon=True),
-            threading.Thread(target=self._digest, name="neve-digest", daemon=True),
+            fallen.thread("neve-watch", self._watch),
+            fallen.thread("neve-scheduler", self._tick),
+            fallen.thread("neve-digest", self._digest),
         ]
 
     def start(self) -> None:
@@ -241,28 +274,23 @@ def _open_to_all(host: str) -> ConfigError:
     )
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, reuse_port=False)
-    except OSError as error:
-        raise ConfigError(
-            f"The address {host}:{port} cannot be listened on: {error.strerror}.",
-            next_step="Give another one with --host and --port.",
-        ) from error
-
-
 @contextmanager
-def _signals(stop: threading.Event, say: Say) -> Iterator[None]:
+def _signals(
+    stop: threading.Event, monotonic: Callable[[], float] = time.monotonic
+) -> Iterator[None]:
     """Let signals end the process in good order, where this thread is told of them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    asked_at: list[float] = []
+
     def ask(_: int, __: FrameType | None) -> None:
-        if stop.is_set():
+        if not asked_at:
+            asked_at.append(monotonic())
+            stop.set()
+        elif monotonic() - asked_at[0] >= SAME_SIGNAL_SECONDS:
             raise KeyboardInterrupt
-        stop.set()
 
     wanted = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

@@ -46,6 +46,7 @@ from neve.sections import (
     OrphanSettings,
     SchedulerSettings,
     ServerSettings,
+    SetAsideSettings,
     SparkSettings,
     StateSettings,
     TrinoSettings,
@@ -61,6 +62,7 @@ __all__ = [
     "OrphanSettings",
     "SchedulerSettings",
     "ServerSettings",
+    "SetAsideSettings",
     "Settings",
     "SparkSettings",
     "StateSettings",
@@ -84,8 +86,9 @@ class Settings(BaseSettings):
         extra="forbid", frozen=True, env_prefix="NEVE_", env_nested_delimiter="__"
     )
 
-    # Catalogs may hold secrets, so they are not shown.
+    #: By name, each with the properties that pyiceberg takes; they may hold secrets.
     catalogs: dict[str, dict[str, str]] = Field(default_factory=dict, repr=False)
+    #: The catalog of names without one; the first of them where nothing is said.
     default_catalog: str | None = None
     #: Who runs `neve maintain`.
     engine: Literal["spark", "trino"] = "spark"
@@ -99,8 +102,10 @@ class Settings(BaseSettings):
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
+    set_aside: SetAsideSettings = SetAsideSettings()
     notifications: NotificationSettings = NotificationSettings()
     database: DatabaseSettings = DatabaseSettings()
+    #: What tables should get, and when.
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False
@@ -112,6 +117,7 @@ class Settings(BaseSettings):
             "url": self.state.url,
             "secret": self.access.audit_key or "",
             "service_url": self.database.service_url or "",
+            "service_secret": self.database.service_key or "",
         }
         channels = self.notifications.channels
         found = secrets_of({**self.catalogs, "spark": self.spark.conf, "": own | channels})
@@ -216,6 +222,9 @@ def load_settings(
                 name: _absolute(properties, folder)
                 for name, properties in settings.catalogs.items()
             },
+            "spark": settings.spark.model_copy(
+                update={"package": _absolute_package(settings.spark.package, folder)}
+            ),
             "state": settings.state.model_copy(
                 update={"url": absolute_sqlite_url(settings.state.url, folder)}
             ),
@@ -223,6 +232,13 @@ def load_settings(
     )
     remember_secrets(loaded, loaded.secrets())
     return loaded
+
+
+def _absolute_package(package: str, folder: Path) -> str:
+    """Where a package lies, as an address; words that name none stay as they are."""
+    if package in ("auto", "installed") or "://" in package:
+        return package
+    return _absolute_path(package, folder).as_uri()
 
 
 def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

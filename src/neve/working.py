@@ -67,10 +67,19 @@ class Working(Looking):
         """A worker for the jobs of the queue; it runs until it is drained."""
         return Worker(
             self._services,
-            settings,
+            settings or self.worker_settings(),
             services_for=self._worker_services,
             say=say,
             engine=self._app.engine_report,
+        )
+
+    def worker_settings(self, concurrency: int = 1) -> WorkerSettings:
+        """How workers of this configuration go about it."""
+        said = self._app.settings.set_aside
+        return WorkerSettings(
+            concurrency,
+            failures_before_set_aside=said.after_failures,
+            try_again_seconds=said.retry_after,
         )
 
     def scheduler(self) -> TurnKeeper:
@@ -114,10 +123,14 @@ class Working(Looking):
             return self.outline(table).table
         ref = self.table(table)
         try:
-            (found,) = self._app.by_trino(self._services).procedures.find([str(ref)])
-        except (InputError, ValueError) as error:
+            found = self._app.by_trino(self._services).procedures.find([str(ref)])
+        except InputError as error:
             raise TableNotFound(f"There is no table {ref}.") from error
-        return found
+        # A name may hold what a pattern holds, and means itself; Trino's are in lower case.
+        meant = next((table for table in found if str(table) == str(ref).lower()), None)
+        if meant is None:
+            raise TableNotFound(f"There is no table {ref}.")
+        return meant
 
     @property
     def job_arguments(self) -> Mapping[str, object]:

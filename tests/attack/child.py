@@ -19,7 +19,7 @@ from unittest.mock import patch
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from tests.attack.points import Points, watch
+from tests.attack.points import Points, inside, watch
 
 from neve import neve as facade
 from neve.app import build_app
@@ -44,7 +44,7 @@ def main(victim: str, point: str, seconds: float, words: list[str]) -> None:
             app.engine.use(BorrowedEngine(borrowed_session()))
         return watch(app, points)
 
-    with patch.object(facade, "build_app", build):
+    with patch.object(facade, "build_app", build), inside(points):
         command_line(words)
 
 

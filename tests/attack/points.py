@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 from tests.attack.watched_ports import (
     WatchedEngine,
@@ -20,6 +23,15 @@ from tests.attack.watched_ports import (
 )
 
 from neve.app import App
+from neve.catalog import metadata_commit
+from neve.spark.rewrite import publish
+
+#: Commits of our own compare a state with what the catalog has: after the state was read, and
+#: before it is compared. Module, what is called just then, and the name of the point.
+INSIDE = (
+    (publish, "iceberg", "inside publish"),
+    (metadata_commit, "why_not", "inside metadata.commit"),
+)
 
 
 class Points:
@@ -68,3 +80,24 @@ def watch(app: App, at: Callable[[str], None]) -> App:
     )
     # What the command line asks beside the service is a point as well.
     return replace(app, maintenance=maintenance, store=store)
+
+
+@contextmanager
+def inside(at: Callable[[str], None]) -> Iterator[None]:
+    """Points in the middle of commits, which no port shows."""
+    with ExitStack() as patched:
+        for module, name, point in INSIDE:
+            told = _told(at, getattr(module, name), point)
+            patched.enter_context(patch.object(module, name, told))
+        yield
+
+
+def _told(
+    at: Callable[[str], None], original: Callable[..., Any], point: str
+) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        answer = original(*arguments)
+        at(point)
+        return answer
+
+    return call

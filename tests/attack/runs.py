@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.attack.cases import IS_SAMPLE, MAX_POINTS, choices
 from tests.attack.oracle import Oracle
-from tests.attack.points import Points, watch
+from tests.attack.points import Points, inside, watch
 from tests.attack.writers import rewrite
 from typer.testing import CliRunner, Result
 
@@ -233,7 +233,7 @@ class Attack:
             app.engine.use(BorrowedEngine(self.session))
             return watch(app, points) if points else app
 
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, inside(points or Points()):
             patch.setattr(facade, "build_app", build)
             result = CliRunner().invoke(command_line, [*words, "-c", str(self.config(state))])
         ending = result.exception

@@ -6,8 +6,10 @@ A method is a line here, so that mypy finds a port that grew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from neve.access.quotas import Usage
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
 from neve.service.shared_ports import StoredPolicies, Workers
@@ -217,6 +219,9 @@ class WatchedStore(Watched[JobStore]):
     @property
     def totals(self) -> StoreTotals:
         return self.target.totals
+
+    def usage(self, tenant: str, day: date) -> Usage:
+        return self.target.usage(tenant, day)
 
     @property
     def consumers(self) -> Consumers:

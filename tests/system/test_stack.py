@@ -12,98 +12,13 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.system.stack_bench import FAKE_GO, FAKE_SERVER, FOLDER, Workbench, answers, bench
 
-FOLDER = Path(__file__).resolve().parents[2] / "tools" / "stack"
-
-FAKE_SERVER = f"""#!{sys.executable}
-import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-class Healthy(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-
-host, port = sys.argv[sys.argv.index("--port") + 1].split(":")
-print("stand-in for the storage", flush=True)
-HTTPServer((host, int(port)), Healthy).serve_forever()
-"""
-
-FAKE_GO = f"""#!{sys.executable}
-import os, pathlib, time
-with open(os.environ["GO_CALLS"], "a") as calls:
-    calls.write("called\\n")
-time.sleep(0.5)
-server = pathlib.Path(os.environ["GOBIN"], "versitygw")
-server.write_text({FAKE_SERVER!r})
-server.chmod(0o755)
-"""
-
-
-class Workbench:
-    """A stack of the test's own, with its own cache."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.cache = folder / "cache"
-        self.go_calls = folder / "go_calls"
-        self.programs = folder / "bin"
-        self.programs.mkdir()
-        self.environment = {
-            "NEVE_STACK_HOME": str(self.home),
-            "NEVE_CACHE": str(self.cache),
-            "NEVE_STACK_TIMEOUT": "10",
-            "GO_CALLS": str(self.go_calls),
-            "PATH": str(self.programs),
-            "HOME": str(folder),
-        }
-
-    def program(self, name: str, text: str) -> None:
-        path = self.programs / name
-        path.write_text(text)
-        path.chmod(0o755)
-
-    def begin(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(FOLDER / "stack.py"), *arguments],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def run(self, *arguments: str) -> tuple[int, str]:
-        process = self.begin(*arguments)
-        said, _ = process.communicate(timeout=60)
-        return process.returncode, said
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = json.loads((self.home / "stack.json").read_text())
-        return facts
-
-    @property
-    def pid_record(self) -> dict[str, Any]:
-        record: dict[str, Any] = json.loads((self.home / "s3.pid").read_text())
-        return record
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
-    bench = Workbench(tmp_path)
-    bench.program("go", FAKE_GO)
-    yield bench
-    bench.run("down")
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+__all__ = ["bench"]
 
 
 def test_up_starts_a_part_and_says_where_it_is(bench: Workbench) -> None:
@@ -209,15 +124,42 @@ def test_without_maven_it_says_what_to_install(bench: Workbench) -> None:
     )
 
 
-def test_a_part_that_dies_shows_the_end_of_its_log(bench: Workbench) -> None:
+def test_a_port_in_use_is_said_and_nothing_is_started(bench: Workbench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        bench.environment["NEVE_S3_PORT"] = str(taken.getsockname()[1])
+        port = taken.getsockname()[1]
+        bench.environment["NEVE_S3_PORT"] = str(port)
 
         code, said = bench.run("up", "s3")
 
     assert code == 1
+    assert said.endswith(
+        f"stack: s3: port {port} of 127.0.0.1 cannot be had (Address already in use): end what "
+        "uses it, or set NEVE_S3_PORT to another.\n"
+    )
+    assert not (bench.home / "s3.pid").exists()
+    assert not (bench.home / "logs").exists()
+
+
+def test_a_part_does_not_take_a_stranger_on_its_old_port_for_itself(bench: Workbench) -> None:
+    bench.run("up", "s3")
+    port = bench.facts["s3"]["port"]
+    bench.run("down", "s3")
+
+    with socket.create_server(("0.0.0.0", port)):
+        code, said = bench.run("up", "s3")
+
+    assert (code, f"port {port} of 127.0.0.1 cannot be had" in said) == (1, True)
+
+
+def test_a_part_that_dies_shows_the_end_of_its_log(bench: Workbench) -> None:
+    dying = FAKE_SERVER.replace("import sys\n", "import sys\nsys.exit('no room left')\n", 1)
+    bench.program("go", FAKE_GO.replace(repr(FAKE_SERVER), repr(dying)))
+
+    code, said = bench.run("up", "s3")
+
+    assert code == 1
     assert "stack: s3: the process ended with code 1." in said
-    assert "Address already in use" in said
+    assert "no room left" in said
     assert not (bench.home / "s3.pid").exists()
 
 
@@ -292,12 +234,12 @@ def test_down_insists_when_a_part_does_not_listen(bench: Workbench) -> None:
 def test_status_tells_what_runs(bench: Workbench) -> None:
     bench.run("up", "s3")
 
-    code, said = bench.run("status")
+    code, said = bench.run("status", "s3", "rest")
 
     pid, endpoint = bench.pid_record["pid"], bench.facts["s3"]["endpoint"]
     assert (code, said) == (
         0,
-        f"s3: pid {pid}, {endpoint}, answers\nrest: not running\ntrino: not running\n",
+        f"s3: pid {pid}, {endpoint}, answers\nrest: not running\n",
     )
 
 
@@ -314,7 +256,7 @@ def test_an_unknown_part_is_refused(bench: Workbench) -> None:
     code, said = bench.run("up", "hive")
 
     assert code == 2
-    assert "there is no part hive; there are s3, rest, trino" in said
+    assert "there is no part hive; there are " in said
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_example_shows_the_defaults():
     assert shown.compaction.policy() == default.compaction.policy()
     assert shown.orphans.rules() == default.orphans.rules()
     sections = ("engine", "trino", "maintain", "spark", "cost", "policies", "import_amoro")
-    for section in (*sections, "server", "scheduler", "notifications", "access"):
+    for section in (*sections, "server", "scheduler", "set_aside", "notifications", "access"):
         assert getattr(shown, section) == getattr(default, section)
 
 
@@ -48,7 +48,7 @@ def test_the_example_has_every_key():
 
     assert known.keys() == Settings.model_fields.keys()
     sections = ("compaction", "orphans", "cost", "trino", "maintain", "spark", "state")
-    for name in (*sections, "server", "scheduler", "notifications", "access"):
+    for name in (*sections, "server", "scheduler", "set_aside", "notifications", "access"):
         fields = type(getattr(Settings(), name)).model_fields
         assert known[name].keys() == {field.alias or key for key, field in fields.items()}
 

@@ -108,3 +108,23 @@ def test_nothing_is_printed_where_a_document_is_expected(before, printed):
     )
 
     assert done.stdout == printed
+
+
+def test_a_redis_server_that_is_away_is_told_by_the_error_alone():
+    program = """
+import sys, time
+from neve.model.errors import StoreError
+from neve.store.opening import open_store
+
+store = open_store("redis://127.0.0.1:1/0")
+store._server._patience_seconds = 0.3
+try:
+    store.jobs()
+except StoreError as error:
+    sys.exit(0 if "cannot be reached" in error.message else 3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert (done.stdout, done.stderr) == ("", "")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from layout import StackError, locked
@@ -42,6 +44,28 @@ def once(folder: Path, fill: Callable[[Path], None]) -> Path:
 def go_install(package: str, into: Path) -> None:
     environment = os.environ | {"GOBIN": str(into), "CGO_ENABLED": "0"}
     _run("go", ["install", package], into, environment, install="Go 1.24 or newer")
+
+
+@contextlib.contextmanager
+def go_module(module: str, version: str) -> Iterator[Path]:
+    """The files of a module, without those that it needs, for as long as they are read."""
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = os.environ | {"GOMODCACHE": scratch, "GOFLAGS": "-modcacherw"}
+        arguments = ["mod", "download", f"{module}@{version}"]
+        _run("go", arguments, Path(scratch), environment, install="Go 1.24 or newer")
+        yield Path(scratch, f"{module}@{version}")
+
+
+def uv_environment(lock: Path, into: Path) -> None:
+    """An environment of exactly the lock, that may be moved afterwards."""
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else "uv"
+    install = "uv (pip install uv)"
+    arguments = ["venv", "-q", "--relocatable", "--allow-existing", "--python", sys.executable, "."]
+    _run(uv, arguments, into, dict(os.environ), install=install)
+    arguments = ["pip", "install", "-q", "--require-hashes", "-r", str(lock)]
+    arguments += ["--python", str(into / "bin" / "python")]
+    _run(uv, arguments, into, dict(os.environ), install=install)
 
 
 def maven_copy(coordinates: str, into: Path) -> Path:

@@ -17,6 +17,8 @@ from typing import Any
 LOOPBACK = "127.0.0.1"
 CHECKOUT = Path(__file__).resolve().parents[2]
 
+NEVE_YAML = "neve.yaml"
+
 Facts = dict[str, Any]
 
 
@@ -79,6 +81,7 @@ class Stack:
         """Drop data and facts, so that the next stack starts empty; the logs stay."""
         shutil.rmtree(self.home / "data", ignore_errors=True)
         self.json_path.unlink(missing_ok=True)
+        (self.home / NEVE_YAML).unlink(missing_ok=True)
         self.facts = {}
 
     def port(self, part: str) -> int:

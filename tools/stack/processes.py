@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from layout import Facts, StackError, write_private
+from layout import LOOPBACK, Facts, StackError, write_private
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,20 @@ def spawn(launch: Launch, log: Path, pid_path: Path) -> subprocess.Popen[bytes]:
     record = {"pid": process.pid, "started": _start_time(process.pid)}
     write_private(pid_path, json.dumps(record) + "\n")
     return process
+
+
+def refuse_taken(part: str, port: int) -> None:
+    """Whatever listens on the port is not ours, and might be taken for the part."""
+    with socket.socket() as probe:
+        # Connections that have just ended do not keep a server from the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise StackError(
+                f"port {port} of {LOOPBACK} cannot be had ({error.strerror}): end what uses it, "
+                f"or set NEVE_{part.upper()}_PORT to another."
+            ) from error
 
 
 def running_pid(pid_path: Path) -> int | None:

@@ -1,13 +1,14 @@
 """Run the real services that the system tests talk to, on loopback and without containers.
 
-    python tools/stack/stack.py up [part …]       start parts and what they need
+    python tools/stack/stack.py up [part …]       start parts and what they need; without names,
+                                                  the S3 server, the REST catalog and Trino
     python tools/stack/stack.py down [part …]     stop parts; without names, end the whole stack
     python tools/stack/stack.py status            what runs, and where
 
 NEVE_CACHE holds the downloads, NEVE_STACK_HOME everything of one running stack, and
 NEVE_S3_PORT (NEVE_REST_PORT, …) fixes a port; NEVE_STACK_TIMEOUT and NEVE_STACK_STOP_TIMEOUT are
 the seconds of patience with a part that starts or stops. Stopping named parts keeps their data
-and ports; ending the stack drops the data.
+and ports; ending the stack drops the data. neve.yaml in NEVE_STACK_HOME tells Neve of the parts.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import sys
 import time
 
 from layout import Stack, StackError, cache_folder, locked, open_stack, stack_home
-from parts import PARTS, with_needs
-from processes import await_ready, running_pid, spawn, stop
+from neve_yaml import how_to_use, write_neve_yaml
+from parts import DEFAULT, PARTS, with_needs
+from processes import await_ready, refuse_taken, running_pid, spawn, stop
 
 READY_SECONDS = 180.0
 STOP_SECONDS = 30.0
@@ -51,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def up(stack: Stack, names: list[str]) -> int:
-    for name in with_needs(names or list(PARTS)):
+    for name in with_needs(names or DEFAULT):
         if running_pid(stack.pid_path(name)) is not None:
             if name in stack.facts:
                 print(f"{name}: already running.", flush=True)
@@ -63,6 +65,7 @@ def up(stack: Stack, names: list[str]) -> int:
         except StackError as error:
             raise StackError(f"{name}: {error}") from error
     print(f"Endpoints and test credentials: {stack.json_path}")
+    print(how_to_use(write_neve_yaml(stack)))
     return 0
 
 
@@ -73,6 +76,7 @@ def _bring_up(stack: Stack, name: str) -> None:
     begun = time.monotonic()
     patience = _seconds("NEVE_STACK_TIMEOUT", READY_SECONDS)
     launch = part.start(stack, installed)
+    refuse_taken(name, launch.facts["port"])
     log, pid_path = stack.log_path(name), stack.pid_path(name)
     process = spawn(launch, log, pid_path)
     try:
@@ -98,7 +102,8 @@ def _seconds(variable: str, default: float) -> float:
 def down(stack: Stack, names: list[str]) -> int:
     patience = _seconds("NEVE_STACK_STOP_TIMEOUT", STOP_SECONDS)
     for name in reversed(PARTS):
-        if names and name not in names:
+        is_meant = name in names if names else name in DEFAULT or name in stack.facts
+        if not is_meant and (names or running_pid(stack.pid_path(name)) is None):
             continue
         stopped = stop(stack.pid_path(name), patience)
         print(f"{name}: {'stopped' if stopped else 'was not running'}.", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from neve.model.errors import TooMuch
 from neve.model.sizes import format_size
@@ -35,9 +35,13 @@ class Usage:
     usd_today: float = 0.0
 
 
-def day_of(now: datetime) -> datetime:
-    """When the day began, by UTC."""
-    return datetime.combine(now.astimezone(UTC).date(), time(), tzinfo=UTC)
+def day_of(now: datetime) -> date:
+    """The day that it is, by UTC."""
+    return now.astimezone(UTC).date()
+
+
+def day_begins(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
 
 
 def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1) -> None:
@@ -50,7 +54,7 @@ def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_job
             next_step="Wait for some to end.",
             retry_after_seconds=WAIT_SECONDS,
         )
-    until_tomorrow = int((day_of(now) + timedelta(days=1) - now).total_seconds()) + 1
+    until_tomorrow = int((day_begins(day_of(now) + timedelta(1)) - now).total_seconds()) + 1
     if quota.max_bytes_per_day is not None and usage.bytes_today >= quota.max_bytes_per_day:
         raise TooMuch(
             f"{whose} has rewritten {format_size(usage.bytes_today)} today, and may rewrite "

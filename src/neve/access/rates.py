@@ -7,7 +7,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from neve.model.errors import TooMuch
+
+#: Of requests from one address whose sender is not known.
+FAILURES_PER_MINUTE = 60
 #: Names that are remembered; whoever was forgotten begins with a full bucket.
 MAX_NAMES = 10_000
 
@@ -41,3 +46,22 @@ class RateLimit:
                 bucket.tokens -= 1
                 return 0
             return max(1, math.ceil((1 - bucket.tokens) / rate))
+
+
+class Kept(Protocol):
+    """What a row of the audit log is made of."""
+
+    is_kept: bool
+
+
+def take(limit: RateLimit, name: str, notes: Kept | None) -> None:
+    """Raise TooMuch where somebody asks faster than they may."""
+    if seconds := limit.wait_seconds(name):
+        # A flood must not become a flood of rows: the first of them stand in the log.
+        if notes is not None:
+            notes.is_kept = False
+        raise TooMuch(
+            "You ask too often.",
+            next_step=f"Wait for {seconds} seconds.",
+            retry_after_seconds=seconds,
+        )

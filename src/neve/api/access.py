@@ -69,24 +69,9 @@ def guarded(request: Request) -> Guarded:
     return Guarded(request.app.state.neve, state.caller, state.right, notes)
 
 
-def allowed_tenant(caller: Caller, tenant_id: str) -> str:
-    """The tenant, if the caller acts for it; otherwise AccessDenied."""
-    if not caller.is_of(tenant_id):
-        raise AccessDenied(
-            f"You may not act for the tenant {tenant_id!r}.",
-            next_step="Use a key of that tenant.",
-        )
-    return tenant_id
-
-
 # Asynchronous, because FastAPI would send them through a thread otherwise.
 async def _neve(request: Request) -> Guarded:
     return guarded(request)
-
-
-async def _caller(request: Request) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
 
 
 async def _settings(request: Request) -> ApiSettings:
@@ -95,7 +80,6 @@ async def _settings(request: Request) -> ApiSettings:
 
 
 TheNeve = Annotated[Guarded, Depends(_neve)]
-TheCaller = Annotated[Caller, Depends(_caller)]
 TheSettings = Annotated[ApiSettings, Depends(_settings)]
 IdempotencyKey = Annotated[
     str | None,

@@ -52,7 +52,7 @@ class Audited:
 def _record(access: Access, scope: Scope, notes: Notes, status: int) -> None:
     access.record(
         notes.who,
-        _action(scope),
+        f"{_action(scope)} {notes.operation}".strip(),
         str(status),
         tenant=notes.tenant,
         table=notes.table,

@@ -17,6 +17,8 @@ from neve.model.problem_kinds import TYPE_PREFIX, kind_of
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = "5"
+NOT_JSON = "not-json"
+CORRECT = "Correct the request; /docs describes it."
 
 
 class FieldProblem(BaseModel):
@@ -124,6 +126,10 @@ def _fields(error: errors.NeveError) -> list[FieldProblem] | None:
 async def on_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status, detail = error.status_code, str(error.detail)
+    if not isinstance(error, Refusal) and status == 400:
+        # All that the framework refuses so: bytes that are no text, numbers of thousands of digits.
+        error = Refusal(400, NOT_JSON, "The body cannot be read as JSON.", CORRECT, error.headers)
+        detail = error.detail
     name = error.name if isinstance(error, Refusal) else _name_of(status)
     next_step = error.next_step if isinstance(error, Refusal) else None
     problem = explain(request, status, name, detail, next_step=next_step)
@@ -137,9 +143,9 @@ async def on_bad_request(request: Request, error: Exception) -> Response:
     problem = explain(
         request,
         422 if is_json else 400,
-        "validation" if is_json else "not-json",
+        "validation" if is_json else NOT_JSON,
         _sentence(found),
-        next_step="Correct the request; /docs describes it.",
+        next_step=CORRECT,
         errors=[
             FieldProblem(location=list(item["loc"]), message=str(item["msg"])) for item in found
         ],

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 from fastapi import Request
 
-from neve.access.rates import RateLimit
+from neve.access import rates
+from neve.access.rates import RateLimit, take
 from neve.access.rights import Caller
-from neve.model.errors import TooMuch
-
-FAILURES_PER_MINUTE = 60
 
 
 class Rates:
@@ -19,25 +17,13 @@ class Rates:
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._requests = RateLimit(per_minute, clock)
-        self._failures = RateLimit(FAILURES_PER_MINUTE, clock)
+        self._failures = RateLimit(rates.FAILURES_PER_MINUTE, clock)
 
     def count(self, request: Request, caller: Caller) -> None:
         """Raise TooMuch where the caller asks faster than it may."""
-        self._take(self._requests, caller.name, request)
+        take(self._requests, caller.name, getattr(request.state, "notes", None))
 
     def count_failure(self, request: Request) -> None:
         """Raise TooMuch where nobody known asks again and again from one address."""
         address = request.client.host if request.client else ""
-        self._take(self._failures, address, request)
-
-    @staticmethod
-    def _take(limit: RateLimit, name: str, request: Request) -> None:
-        if seconds := limit.wait_seconds(name):
-            # A flood must not become a flood of rows: the first of them stand in the log.
-            if hasattr(request.state, "notes"):
-                request.state.notes.is_kept = False
-            raise TooMuch(
-                "You ask too often.",
-                next_step=f"Wait for {seconds} seconds.",
-                retry_after_seconds=seconds,
-            )
+        take(self._failures, address, getattr(request.state, "notes", None))

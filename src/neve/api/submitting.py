@@ -9,7 +9,7 @@ from neve.api.problems import Refusal
 from neve.api.values import Asking
 from neve.guarding import Guarded
 from neve.model.errors import InputError
-from neve.model.job import Job, Trigger
+from neve.model.job import WHOLE, Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 
@@ -48,14 +48,22 @@ def queue(
     *,
     overrides: Mapping[str, object] | None = None,
     arguments: Mapping[str, object] | None = None,
+    turn: Mapping[str, object] | None = None,
 ) -> Job:
-    """Queue the job, or find the one that this request became before."""
+    """Queue the job, or find the one that this request became before.
+
+    `turn` tells of the request as a whole, where the job is one of several.
+    """
     stored = store_key(neve.acting_tenant(asking.tenant), key)
     refuse_if_ignored(neve, overrides, arguments)
-    arguments = {**neve.job_arguments, **(arguments or {})}
+    whole = {WHOLE: dict(turn)} if turn and key else {}
+    arguments = {**neve.job_arguments, **(arguments or {}), **whole}
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **arguments}
     known = neve.job_of_key(stored) if stored else None
+    if known is None and neve.job_arguments:
+        # Trino's jobs are not planned on the way, which would find out.
+        neve.known_table(table)
     job = known or neve.submit(
         table,
         operation,
@@ -71,10 +79,14 @@ def queue(
     # The service adds what it saw when the job was asked for.
     said_then = {key: value for key, value in job.arguments.items() if key != EXPECTED_HEAD}
     if stored and (job.table, job.operation, said_then) != asked:
-        raise Refusal(
-            422,
-            "idempotency-key-reused",
-            f"The Idempotency-Key was used for another request, which is job {job.job_id}.",
-            "Send this one with a key of its own.",
-        )
+        raise key_reused(job)
     return job
+
+
+def key_reused(job: Job) -> Refusal:
+    return Refusal(
+        422,
+        "idempotency-key-reused",
+        f"The Idempotency-Key was used for another request, which is job {job.job_id}.",
+        "Send this one with a key of its own.",
+    )

@@ -97,13 +97,18 @@ def read_cursor(cursor: str, *kinds: type) -> list[Any]:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if [type(value) for value in values] == list(kinds):
+        if [type(value) for value in values] == list(kinds) and all(map(_fits, values)):
             return list(values)
     except (ValueError, TypeError, binascii.Error, RecursionError):
         pass
     raise Refusal(
         422, "cursor", "The cursor is not one of this list.", "Begin again without a cursor."
     )
+
+
+def _fits(value: object) -> bool:
+    """Whether a store can be asked for it."""
+    return not isinstance(value, int) or abs(value) <= LARGEST_LONG
 
 
 class _DocumentSchema(GenerateJsonSchema):

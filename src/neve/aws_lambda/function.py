@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from neve.access.rights import Right
+from neve.aws_lambda.answers import Answer, explained, invalid, problem, respond, told
+from neve.aws_lambda.callers import Callers
+from neve.aws_lambda.events import Event, read_event
 from neve.client.client import NeveClient
 from neve.database.bodies import REQUEST, Compact, CompactAnswer, CreateTable, Query, Write
-from neve.model.errors import InputError, NeveError, RecordsRefused
-from neve.model.problem_kinds import TYPE_PREFIX, kind_of
+from neve.database.service import write_answer
+from neve.guarding import Guarded, Notes
+from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated
 from neve.neve import Neve
 
-Answer = dict[str, Any]
-#: What the platform lets through.
-MAX_BODY_BYTES = 6 * 1024 * 1024
 PATHS = ("/database", "/api/v1/database")
 HEALTH = ("/health", "/api/v1/health")
 #: How much longer than its jobs a service is waited for.
 PATIENCE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    neve: Neve
+    callers: Callers
 
 
 class Function:
@@ -32,156 +37,120 @@ class Function:
 
     def __init__(self, open_neve: Callable[[], Neve] = Neve.open) -> None:
         self._open_neve = open_neve
-        self._opened: Neve | None = None
+        self._made: _Opened | None = None
         self._lock = threading.Lock()
 
     def __call__(self, event: object, context: object = None) -> Answer:
         """The answer to one event. Whatever it holds, there is one."""
+        notes = Notes()
         try:
-            return self._answer(event)
+            answer = self._explained(event, notes)
+            self._record(event, notes, answer)
         except NeveError as error:
-            return _problem(*kind_of(error), error.message, error.next_step, _fields(error))
+            # What cannot be written down is not answered as if it were.
+            answer = explained(error)
+        return answer
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.neve.close()
+
+    def _opened(self) -> _Opened:
+        with self._lock:
+            if self._made is None:
+                neve = self._open_neve()
+                self._made = _Opened(neve, Callers(neve))
+            return self._made
+
+    def _explained(self, event: object, notes: Notes) -> Answer:
+        try:
+            return self._answer(event, notes)
+        except NeveError as error:
+            notes.detail = error.message
+            return explained(error)
         except Exception:
             # The platform would show what it says to whoever asks.
             logging.getLogger("neve.aws_lambda").exception("A defect.")
-            return _problem(500, "defect", "The function made a mistake. Its log has the details.")
+            return problem(500, "defect", "The function made a mistake. Its log has the details.")
 
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-    def _neve(self) -> Neve:
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._open_neve()
-            return self._opened
-
-    def _answer(self, event: object) -> Answer:
-        if not isinstance(event, Mapping):
-            raise InputError("The event is no request: it must be an object.")
-        method, path = _method(event), _path(event)
-        if path in HEALTH and method == "GET":
-            return _response(200, {"status": "ok"})
-        if path not in PATHS:
-            return _problem(404, "not-found", f"There is nothing at {path[:200]}.")
-        if method != "POST":
-            return _problem(405, "method-not-allowed", f"{path} takes POST.")
+    def _answer(self, sent: object, notes: Notes) -> Answer:
+        if isinstance(sent, Mapping) and Event(sent).is_for("GET", HEALTH):
+            return respond(200, {"status": "ok"})
+        opened, event = self._opened(), read_event(sent)
+        caller = opened.callers.caller(event, notes)
+        if event.path not in PATHS:
+            return _refused(notes, 404, "not-found", f"There is nothing at {event.path[:200]}.")
+        if event.method != "POST":
+            return _refused(notes, 405, "method-not-allowed", f"{event.path} takes POST.")
+        neve = Guarded(opened.neve, caller, Right.VIEW, notes)
         try:
-            request = REQUEST.validate_json(_body(event))
+            request = REQUEST.validate_json(event.body())
         except ValidationError as error:
-            return _invalid(error)
-        return self._run(request, _header(event, "idempotency-key"))
+            notes.detail = "The body is no request."
+            return invalid(error)
+        return self._run(neve, request, event.header("idempotency-key"))
 
-    def _run(self, request: CreateTable | Write | Query | Compact, key: str | None) -> Answer:
-        operations = self._neve().database
+    def _run(
+        self, neve: Guarded, request: CreateTable | Write | Query | Compact, key: str | None
+    ) -> Answer:
         match request:
             case CreateTable():
-                return _told(operations.create_table(request))
+                return told(neve.create_table(request))
             case Write():
-                return _told(operations.write(request, key))
+                return told(write_answer(neve.begin_write(request, key).result()))
             case Query():
-                return _told(operations.query(request))
+                return told(neve.query(request))
             case Compact():
-                return self._compact(request)
+                return _compact(neve, request)
 
-    def _compact(self, request: Compact) -> Answer:
-        """By the workers of a service where one is named, in this process otherwise."""
-        neve = self._neve()
-        url = neve.database_service_url
-        if url is None:
-            return _told(neve.database.compact_here(request))
-        seconds = neve.database.rules.compact_wait_seconds + PATIENCE_SECONDS
-        with NeveClient(url, timeout_seconds=seconds) as client:
-            answer = CompactAnswer(**client.database(request.model_dump()))
-        return _told(answer, 200 if answer.stats else 202)
-
-
-def _method(event: Mapping[str, Any]) -> str:
-    http = _mapping(_mapping(event.get("requestContext")).get("http"))
-    return str(event.get("httpMethod") or http.get("method") or "")
-
-
-def _path(event: Mapping[str, Any]) -> str:
-    path = str(event.get("path") or event.get("rawPath") or "")
-    return path.rstrip("/") or "/"
+    def _record(self, event: object, notes: Notes, answer: Answer) -> None:
+        """A row for every event that changes something or is refused, as servers write them."""
+        found = Event(event if isinstance(event, Mapping) else {})
+        status = int(answer["statusCode"])
+        is_looking = status < 400 and found.method == "GET"
+        if self._made is None or is_looking or not notes.is_kept:
+            return
+        self._made.neve.access.record(
+            notes.who,
+            f"{found.action} {notes.operation}".strip(),
+            str(status),
+            tenant=notes.tenant,
+            table=notes.table,
+            job_id=notes.job_id,
+            detail=notes.detail,
+        )
 
 
-def _header(event: Mapping[str, Any], name: str) -> str | None:
-    headers = _mapping(event.get("headers"))
-    found = (value for key, value in headers.items() if str(key).lower() == name)
-    value = next(found, None)
-    if value is None:
-        return None
-    if not 1 <= len(str(value)) <= 255:
-        raise InputError(f"The header {name} must have 1 to 255 characters.")
-    return str(value)
+def _refused(notes: Notes, status: int, name: str, detail: str) -> Answer:
+    notes.detail = detail
+    return problem(status, name, detail)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _body(event: Mapping[str, Any]) -> bytes:
-    body = event.get("body")
-    if not isinstance(body, str):
-        raise InputError("The event has no body.", next_step="Send the request as JSON.")
+def _compact(neve: Guarded, request: Compact) -> Answer:
+    """By the workers of a service where one is named, in this process otherwise."""
+    url = neve.database_service_url
+    if url is None:
+        return told(neve.compact_here(request))
+    neve.check_compact(request)
+    if neve.needs_second_person(request):
+        # The service would take the function for who asks, and let them agree to it themselves.
+        raise AccessDenied(
+            "Letting snapshots go needs a second person, which only the service can ask.",
+            next_step="Ask the service for it, or say expire_snapshots: false.",
+        )
+    seconds = neve.database_rules.compact_wait_seconds + PATIENCE_SECONDS
+    key = neve.database_service_key
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        raw = body.encode()
-        if event.get("isBase64Encoded"):
-            raw = base64.b64decode(raw, validate=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
-        raise InputError("The body cannot be read: it is no text.") from error
-    if len(raw) > MAX_BODY_BYTES:
-        raise InputError(f"The body is larger than {MAX_BODY_BYTES} bytes.")
-    return raw
-
-
-def _told(answer: BaseModel, status: int = 200) -> Answer:
-    return _response(status, answer.model_dump(mode="json"))
-
-
-def _response(status: int, body: Mapping[str, Any], kind: str = "application/json") -> Answer:
-    headers = {"Content-Type": kind, "X-Content-Type-Options": "nosniff"}
-    return {"statusCode": status, "headers": headers, "body": json.dumps(body)}
-
-
-def _problem(
-    status: int,
-    name: str,
-    detail: str,
-    next_step: str | None = None,
-    errors: list[dict[str, Any]] | None = None,
-) -> Answer:
-    document = {
-        "success": False,
-        "type": TYPE_PREFIX + name,
-        "title": name.replace("-", " ").capitalize(),
-        "status": status,
-        "detail": detail,
-        "next_step": next_step,
-        "errors": errors,
-    }
-    said = {key: value for key, value in document.items() if value is not None}
-    return _response(status, said, "application/problem+json")
-
-
-def _invalid(error: ValidationError) -> Answer:
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    is_json = not any(item["type"] == "json_invalid" for item in found)
-    place = ".".join(str(part) for part in found[0]["loc"]) or "body"
-    return _problem(
-        422 if is_json else 400,
-        "validation" if is_json else "not-json",
-        f"{place}: {found[0]['msg']}.",
-        "Correct the request.",
-        [{"location": list(item["loc"]), "message": item["msg"]} for item in found],
-    )
-
-
-def _fields(error: NeveError) -> list[dict[str, Any]] | None:
-    if not isinstance(error, RecordsRefused):
-        return None
-    return [{"location": list(t.location), "message": t.message} for t in error.troubles]
+        with NeveClient(url, timeout_seconds=seconds, headers=headers) as client:
+            answer = CompactAnswer(**client.database(request.model_dump()))
+    except (NotAuthenticated, AccessDenied) as error:
+        # The caller may: it is the function that may not.
+        raise ConfigError(
+            "The service that compacts for this function refused it.",
+            next_step="Give database.service_key a key of the service for this tenant's tables.",
+        ) from error
+    return told(answer, 200 if answer.stats else 202)
 
 
 handler = Function()

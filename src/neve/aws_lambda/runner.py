@@ -10,6 +10,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from neve.access.pages import is_strange_page
+
 INVOCATIONS = "/2015-03-31/functions/function/invocations"
 #: A body of the greatest size, with its escapes.
 MAX_EVENT_BYTES = 16 * 1024 * 1024
@@ -30,11 +32,16 @@ class Runner(ThreadingHTTPServer):
 
 class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server_version = "neve"
     sys_version = ""
     timeout = SOCKET_SECONDS
 
     def do_POST(self) -> None:
+        if is_strange_page({k.lower(): v for k, v in self.headers.items()}, changes=True):
+            self.close_connection = True
+            self._answer(403, {"errorMessage": "This is for programs on its own machine."})
+            return
         if self.path != INVOCATIONS:
             self._answer(404, {"errorMessage": f"Events are posted to {INVOCATIONS}."})
             return

@@ -6,6 +6,7 @@ answer so after it has applied the commit, and the table would be unreadable fro
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.types import ListType, MapType, NestedField, StructType
 
-from neve.catalog.errors import failures, first_line
+from neve.catalog.errors import failures, first_line, unreachable
+from neve.catalog.projection import keep_nulls
 from neve.catalog.sending import load, send
 from neve.model.database import MAX_FORMAT_VERSION, Column, Row, WriteKey
-from neve.model.errors import CatalogError, ExecutionError
+from neve.model.errors import CatalogError, ExecutionError, RecordsRefused
 from neve.model.table import TableRef
 from neve.model.write_keys import from_text, to_text
 
@@ -52,10 +55,7 @@ class PyicebergTable:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(
-            Column(field.name, str(field.field_type), field.required)
-            for field in self._table.schema().fields
-        )
+        return tuple(column_of(field) for field in self._table.schema().fields)
 
     @property
     def layout(self) -> tuple[int, int]:
@@ -87,14 +87,14 @@ class PyicebergTable:
         # Importing Arrow takes longer than a health check, which stages nothing.
         from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
-        arrow = arrow_rows(self._table, rows)
+        keep_nulls()
         try:
+            arrow = arrow_rows(self._table, rows)
             files = _dataframe_to_data_files(self._table.metadata, arrow, self._table.io)
             return DataFiles(tuple(files))
-        except failures() as error:
-            raise CatalogError(
-                f"Rows for {self._ref} could not be written: {first_line(error)}"
-            ) from error
+        except unwritten() as error:
+            kind = RecordsRefused if _is_about_values(error) else CatalogError
+            raise kind(f"Rows for {self._ref} could not be written: {first_line(error)}") from error
 
     def commit(self, staged: object, keys: Sequence[WriteKey], write_id: str) -> int:
         """One request against this state; what an error means is read from the table."""
@@ -107,6 +107,32 @@ class PyicebergTable:
         for file in staged.files:
             producer.append_data_file(file)
         return send(self._ref, self._catalog, self._table, producer)
+
+
+def column_of(field: NestedField) -> Column:
+    """A field of a schema, with those that it is made of."""
+    kind = field.field_type
+    if isinstance(kind, StructType):
+        parts, name = kind.fields, "struct"
+    elif isinstance(kind, ListType):
+        parts, name = (kind.element_field,), "list"
+    elif isinstance(kind, MapType):
+        parts, name = (kind.key_field, kind.value_field), "map"
+    else:
+        return Column(field.name, str(kind), field.required)
+    return Column(field.name, name, field.required, tuple(map(column_of, parts)))
+
+
+def unwritten() -> tuple[type[BaseException], ...]:
+    """All that goes wrong where rows become files; of values without a transform, too."""
+    return (*failures(), ArithmeticError, AttributeError)
+
+
+def _is_about_values(error: BaseException) -> bool:
+    """Whether other rows might be written; a partition's value becomes a part of a path."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENAMETOOLONG or "KeyTooLong" in str(error)
+    return not isinstance(error, unreachable())
 
 
 def open_table(ref: TableRef, catalog: Catalog) -> PyicebergTable:

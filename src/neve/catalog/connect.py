@@ -19,14 +19,16 @@ from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.catalog.recent import RecentTables
-from neve.model.errors import ConfigError, NeveError
+from neve.model.errors import ConfigError, InputError, NeveError
 from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
+from neve.planning import nessie
 
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
-#: What tells a catalog from another at the same address.
-IDENTITY = ("warehouse", "prefix", "ref", "glue.id", "glue.endpoint", "dynamodb.table-name")
+#: How files are reached, and who asks a REST server: the entries are the same for all of it.
+#: Anything else may lead elsewhere: a region, a profile, a project, a header.
+NOT_IDENTITY = ("s3.", "gcs.", "adls.", "hdfs.", "py-io-impl", "io-impl", "token", "credential")
 #: For opening a catalog, whatever its client does, and for listing all that is in it.
 OPENING_SECONDS = 60.0
 LISTING_SECONDS = 900.0
@@ -97,7 +99,7 @@ class Catalogs:
         """The opened catalog, for reading."""
         with self._lock(name):
             if name not in self._open:
-                properties = pyiceberg_properties(self._properties[name])
+                properties = pyiceberg_properties(self._properties[name], name)
                 with catalog_errors(name):
                     self._open[name] = (
                         EmbeddedCatalog(name, properties)
@@ -129,11 +131,12 @@ class Catalogs:
 
     def _load_catalog(self, name: str) -> Catalog:
         with catalog_errors(name):
-            return load_catalog(name, **pyiceberg_properties(self._properties[name]))
+            return load_catalog(name, **pyiceberg_properties(self._properties[name], name))
 
     def _lock(self, name: str) -> threading.RLock:
         if name not in self._opening:
-            raise ConfigError(
+            # Trino has catalogs of its own, whose files cannot be looked at from here.
+            raise InputError(
                 f"There is no catalog named {name!r}.",
                 next_step="Add it under catalogs: in neve.yaml.",
             )
@@ -230,10 +233,7 @@ class Catalogs:
         """Whether two names are configured for one catalog, so that both show the same entries."""
         first, second = (pyiceberg_properties(self._properties[name]) for name in (one, other))
         # A SQL catalog's name is part of its entries: under another name it has others.
-        kind = first.get("type", "sql")
-        return kind != "sql" and all(
-            first.get(key) == second.get(key) for key in {*IDENTITY, "type", "uri"}
-        )
+        return first.get("type", "sql") != "sql" and _identity(first) == _identity(second)
 
     def _matching_catalogs(self, pattern: str) -> list[str]:
         """Do not ask catalogs that the pattern excludes: they may be down, and they take time."""
@@ -271,6 +271,10 @@ class Catalogs:
             return sorted(found)
 
 
+def _identity(properties: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in properties.items() if not k.startswith(NOT_IDENTITY)}
+
+
 def _tables_in(catalog: ReadableCatalog, name: str, namespace: tuple[str, ...]) -> list[TableRef]:
     return [
         TableRef(name, tuple(identifier[:-1]), identifier[-1])
@@ -295,14 +299,12 @@ def _with_all_snapshots(catalog: Catalog) -> Catalog:
     return catalog
 
 
-def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
+def pyiceberg_properties(properties: Mapping[str, str], name: str = "") -> dict[str, str]:
     """`nessie` is a REST catalog for pyiceberg; everything else is pyiceberg's own."""
-    result = dict(properties)
-    if result.get("type") == "nessie":
-        result["type"] = "rest"
-        uri = result.get("uri", "").rstrip("/")
-        result["uri"] = uri if "/iceberg" in uri else f"{uri}/iceberg"
-    return result
+    nessie.refuse_ref(name, properties)
+    if properties.get("type") == "nessie":
+        return nessie.rest_properties(name, properties)
+    return dict(properties)
 
 
 def _fallback_catalogs() -> dict[str, dict[str, str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +14,15 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
-from pyiceberg.types import NestedField, UUIDType
+from pyiceberg.types import BinaryType, IcebergType, NestedField, TimeType, UUIDType
 
 from neve.catalog.appending import PyicebergTable, open_table
 from neve.catalog.connect import Catalogs
 from neve.catalog.embedded import is_embedded
 from neve.catalog.errors import failures, first_line, table_errors
-from neve.model.database import NewTable, QueryLimits
+from neve.catalog.projection import keep_nulls
+from neve.catalog.pushed_filters import row_filter
+from neve.model.database import Column, NewTable, QueryLimits, Wanted
 from neve.model.errors import CatalogError, InputError, NeveError, QueryLimit, TableExists
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
@@ -27,6 +30,12 @@ from neve.model.table import TableRef
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Types whose rows pyiceberg cannot group by a transform.
+UNWRITABLE: dict[str, tuple[type[IcebergType], ...]] = {
+    "identity": (UUIDType,),
+    "bucket": (TimeType,),
+    "truncate": (BinaryType,),
+}
 #: Not with the prefix of Neve, since that is for policies.
 CREATION_ID = "creation-request-id"
 
@@ -87,19 +96,23 @@ class CatalogTables:
     def scan(
         self,
         table: TableRef,
-        columns: Sequence[str] | None,
+        wanted: Wanted,
         limits: QueryLimits,
         deadline: Callable[[], None],
     ) -> pa.Table:
         """Rows as they are now, deletes applied, batch by batch until there are too many."""
         import pyarrow as pa
 
+        keep_nulls()
         loaded = self._catalogs.load(table)
-        selected = _selected(loaded.schema(), columns)
+        selected = _selected(loaded.schema(), wanted.columns)
         deadline()
         read_bytes, batches = 0, []
         try:
-            reader = loaded.scan(selected_fields=selected).to_arrow_batch_reader()
+            scan = loaded.scan(
+                row_filter(loaded.schema(), wanted.conditions), selected, limit=wanted.max_rows
+            )
+            reader = scan.to_arrow_batch_reader()
             for batch in reader:
                 deadline()
                 read_bytes += batch.nbytes
@@ -132,11 +145,29 @@ def _make_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
 
 
 def iceberg_schema(new: NewTable) -> Schema:
-    fields = [
-        {"id": number, "name": column.name, "type": column.type, "required": column.required}
-        for number, column in enumerate(new.columns, 1)
-    ]
+    ids = itertools.count(1)
+    fields = [_field_document(column, ids) for column in new.columns]
     return Schema(*(NestedField.model_validate(field) for field in fields))
+
+
+def _field_document(column: Column, ids: Iterator[int]) -> dict[str, object]:
+    document = {"id": next(ids), "name": column.name, "required": column.required}
+    return {**document, "type": _type_document(column, ids)}
+
+
+def _type_document(column: Column, ids: Iterator[int]) -> str | dict[str, object]:
+    """A type as metadata files write it."""
+    if not column.parts:
+        return column.type
+    if column.type == "struct":
+        return {"type": "struct", "fields": [_field_document(f, ids) for f in column.parts]}
+    document: dict[str, object] = {"type": column.type}
+    for part in column.parts:
+        document[f"{part.name}-id"] = next(ids)
+        document[part.name] = _type_document(part, ids)
+        if part.name != "key":
+            document[f"{part.name}-required"] = part.required
+    return document
 
 
 def iceberg_spec(new: NewTable, schema: Schema) -> PartitionSpec:
@@ -144,9 +175,9 @@ def iceberg_spec(new: NewTable, schema: Schema) -> PartitionSpec:
     for number, part in enumerate(new.partitions):
         transform = parse_transform(part.transform)
         source = schema.find_field(part.column)
-        # pyiceberg cannot group rows by UUIDs.
-        is_uuid = isinstance(source.field_type, UUIDType) and part.transform == "identity"
-        if is_uuid or not transform.can_transform(source.field_type):
+        kind = part.transform.partition("[")[0]
+        is_unwritable = isinstance(source.field_type, UNWRITABLE.get(kind, ()))
+        if is_unwritable or not transform.can_transform(source.field_type):
             raise InputError(
                 f"Column {part.column} of type {source.field_type} cannot be partitioned by "
                 f"{part.transform}."

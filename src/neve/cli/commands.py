@@ -55,6 +55,13 @@ COMMANDS: dict[str, Known] = {
         "Check this machine, or one table's metadata and files; nothing is changed.",
         "neve doctor sales.orders",
     ),
+    "spark-package": Known(
+        "spark_package",
+        "spark_package",
+        SERVE,
+        "Write the archive that executors of a Spark cluster run Neve's tasks from.",
+        "neve spark-package --out neve-executors.zip",
+    ),
     "tables": Known(
         "look", "tables", LOOK, "List tables with their size.", "neve tables 'sales.*'"
     ),

@@ -115,8 +115,13 @@ def refusals_audited(neve: Neve) -> Iterator[None]:
     try:
         yield
     except NeveError as error:
-        neve.access.record(user_name(), f"neve {COMMAND[-1]}", "refused", detail=error.message)
+        audit_refusal(neve, COMMAND[-1], error.message)
         raise
+
+
+def audit_refusal(neve: Neve, command: str, why: str) -> None:
+    """A row about a command that was refused, where the configuration asks for a log."""
+    neve.access.record(user_name(), f"neve {command[:200]}", "refused", detail=why)
 
 
 def user_name() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -14,27 +14,37 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan, table_of
 from neve.documents import to_document
 from neve.model.sizes import format_size
-from neve.neve import Story
-
-if TYPE_CHECKING:
-    pass
+from neve.neve import Comparison, Story
 
 
 def demo(
-    batches: Annotated[int, typer.Option(min=2, max=10_000, help="Micro-batches to write.")] = 50,
+    batches: Annotated[
+        int | None,
+        typer.Option(min=2, max=10_000, help="Micro-batches to write; 50 where nothing is said."),
+    ] = None,
     events: Annotated[
-        int, typer.Option(min=10, max=10_000_000, help="Events in each micro-batch.")
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            min=10, max=10_000_000, help="Events in each micro-batch; 10000 where nothing is said."
+        ),
+    ] = None,
     partitions: Annotated[
         str | None, typer.Option(help="Event types to make, comma-separated: the partitions.")
     ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(help="Make a table of this size with large row groups instead, as 1GB."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Let Iceberg's own procedure compact a twin.")
+    ] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
     """Make a table with the small-files problem, cure it, and check that no row changed."""
     printer = Output(output)
     with application(printer, config) as neve:
-        story = neve.demo(batches, events, partitions)
+        story = neve.demo(batches, events, partitions, size=size, compare=compare)
     printer.result(_document(story), *_chapters(story))
     sys.exit(EXIT_OK if all(check.holds for check in story.validations) else EXIT_ERROR)
 
@@ -51,9 +61,30 @@ def _document(story: Story) -> dict[str, Any]:
         "plan": to_document(story.plan),
         "compaction": to_document(story.compaction),
         "partition_compaction": to_document(story.partition_compaction),
+        "cured_by": story.cured_by,
+        "comparison": None if story.comparison is None else to_document(story.comparison),
         "validations": [asdict(check) for check in story.validations],
         "seconds": story.seconds,
     }
+
+
+def _beside(comparison: Comparison | None) -> list[Any]:
+    if comparison is None:
+        return []
+    sides = [
+        (
+            "seconds",
+            f"{comparison.neve_seconds:.1f}",
+            f"{comparison.iceberg_seconds:.1f} ({comparison.speedup:.1f}×)",
+        ),
+        ("files", str(comparison.neve_files), str(comparison.iceberg_files)),
+        ("size", format_size(comparison.neve_bytes), format_size(comparison.iceberg_bytes)),
+    ]
+    return [
+        f"\nThe twin {escape(str(comparison.twin))}, by Iceberg's procedure in the JVM that is now "
+        "warm:",
+        table_of(("", "Neve", "rewrite_data_files"), sides),
+    ]
 
 
 def _chapters(story: Story) -> list[Any]:
@@ -79,6 +110,8 @@ def _chapters(story: Story) -> list[Any]:
         render_plan(story.plan),
         "\n[bold]2. The compaction[/]",
         render_outcome(story.compaction),
+        story.cured_by,
+        *_beside(story.comparison),
         f"\n[bold]3. Late events, and a compaction of partition {escape(story.partition)} only[/]",
         render_outcome(story.partition_compaction),
         "\n[bold]4. The impact[/]",

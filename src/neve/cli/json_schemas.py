@@ -39,7 +39,7 @@ from neve.model.steps import (
     RewriteManifests,
     RewritePositionDeleteFiles,
 )
-from neve.neve import Check, FileMetrics, Validation
+from neve.neve import Check, Comparison, FileMetrics, SparkPackage, Validation
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -218,6 +218,8 @@ class Demo:
     plan: CompactionPlan
     compaction: Outcome
     partition_compaction: Outcome
+    cured_by: str
+    comparison: Comparison | None
     validations: tuple[Validation, ...]
     seconds: float
 
@@ -359,6 +361,7 @@ def schemas() -> dict[str, Schema]:
         "demo": schema_of(Demo),
         "init": schema_of(Initialised),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
+        "spark-package": schema_of(SparkPackage),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),
         "keys": any_of(schema_of(list[KeyView]), schema_of(KeyView, NewKey), schema_of(RevokedKey)),
         "audit": any_of(list_of(schema_of(AuditEntry, AuditPlace)), schema_of(VerifiedLog)),

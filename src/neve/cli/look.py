@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,9 +25,10 @@ from neve.cli.render import (
     render_tables,
 )
 from neve.documents import to_document
-from neve.model.errors import InputError
+from neve.model.errors import InputError, StoreError
 from neve.model.facts import TableFacts
 from neve.model.found import GLOB_CHARACTERS
+from neve.neve import Neve
 
 
 def tables(
@@ -69,6 +71,9 @@ def health(
         bool,
         typer.Option("--advice", help="Say what to change about partitions, writers, metadata."),
     ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Also write it to _health_history beside the table.")
+    ] = False,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,
 ) -> None:
@@ -80,7 +85,10 @@ def health(
         return
     with application(out, config) as neve:
         found = neve.find(table)
-        judged, problems = one_by_one(found.tables, neve.health, found.problems.values())
+        judge = partial(neve.health, with_set_policies=_has_state(neve, out))
+        judged, problems = one_by_one(found.tables, judge, found.problems.values())
+        for history in neve.record_health(judged) if record else ():
+            out.tell(f"Recorded in {history}.")
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
@@ -95,6 +103,16 @@ def _advise(out: Output, config: str | None, table: str, is_glob: bool) -> None:
             raise InputError("Advice is about one table.", next_step="Name it without a glob.")
         found = neve.advice(table)
     out.result([to_document(item) for item in found], lambda: render_advice(found))
+
+
+def _has_state(neve: Neve, out: Output) -> bool:
+    """Whether the state answers; asked once, since a server that is away is waited for."""
+    try:
+        neve.stored_policies()
+    except StoreError as error:
+        out.warn(f"{error.message} Policies that were set through the API do not count here.")
+        return False
+    return True
 
 
 def history(

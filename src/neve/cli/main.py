@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -59,26 +60,46 @@ class Commands(TyperGroup):
             return super().make_context(*args, **options)
         except UsageError as error:
             self._explain(error)
-            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except UsageError as error:
             self._explain(error)
-            raise
 
-    def _explain(self, error: Any) -> None:
+    def _explain(self, error: Any) -> NoReturn:
         from neve.cli.context import EXIT_ERROR
         from neve.cli.output import Format, Output
         from neve.model.errors import InputError
 
-        error.exit_code = EXIT_ERROR
-        if _asks_for_json(self._words):
-            command = error.ctx.command_path if error.ctx else "neve"
-            refusal = InputError(error.format_message(), next_step=f"See {command} --help.")
-            Output(Format.JSON).error(refusal)
-            sys.exit(EXIT_ERROR)
+        _audit_usage(self._words, error)
+        command = error.ctx.command_path if error.ctx else "neve"
+        refusal = InputError(error.format_message(), next_step=f"See {command} --help.")
+        Output(Format.JSON if _asks_for_json(self._words) else Format.TEXT).error(refusal)
+        sys.exit(EXIT_ERROR)
+
+
+def _audit_usage(words: Sequence[str], error: Any) -> None:
+    """What cannot be understood is a refusal like any other, where there is a log of them."""
+    from neve.cli.context import LOGGING, audit_refusal
+    from neve.model.errors import NeveError
+    from neve.neve import Neve
+
+    command = error.ctx.command_path.removeprefix("neve").strip() if error.ctx else ""
+    # A configuration that cannot be used has no log; the command was refused either way.
+    with suppress(NeveError), Neve.open(_config_of(words), log=LOGGING[-1]) as neve:
+        audit_refusal(neve, command or next(iter(words), ""), error.format_message())
+
+
+def _config_of(words: Sequence[str]) -> str | None:
+    """The configuration that was named, whether or not the rest was understood."""
+    for word, following in pairwise([*words, ""]):
+        if word in ("-c", "--config"):
+            return following or None
+        for prefix in ("--config=", "-c="):
+            if word.startswith(prefix):
+                return word.removeprefix(prefix)
+    return None
 
 
 def _asks_for_json(words: Sequence[str]) -> bool:

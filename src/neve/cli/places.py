@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from neve.cli.interrupt import interruptible
 from neve.cli.job_views import EventView, JobView, job_view, progress_view
 from neve.cli.output import Output
 from neve.cli.short_ids import resolve
-from neve.model.errors import EnvironmentProblem, InputError
+from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
 from neve.neve import Neve
 
+#: Who asks a server that wants to know; an option would stand in lists of processes.
+API_KEY = "NEVE_API_KEY"
 POLL_SECONDS = 0.25
 #: A job that says nothing for so many looks may have been left behind, which is settled then.
 QUIET_LOOKS = 20
@@ -183,8 +186,13 @@ def connect(url: str) -> Iterator[Any]:
             "The client of a server is not installed.",
             next_step="Install it: pip install 'neve[client]'",
         ) from error
-    with module.NeveClient(url) as client:
-        yield client
+    with module.NeveClient(url, api_key=os.environ.get(API_KEY) or None) as client:
+        try:
+            yield client
+        except NotAuthenticated as error:
+            raise NotAuthenticated(
+                error.message, next_step=f"Set {API_KEY} to a key of that server: neve keys create."
+            ) from error
 
 
 def job_beginning_with(begin: str, known: Iterable[str]) -> str:

@@ -8,14 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from neve.client.http import API, Connection, event_data, part
-from neve.client.values import Event, Job, Plan, QueuedJob, read
-from neve.model.errors import ServerError, ServerRefused
+from neve.client.http import API, Connection, event_data, may_pass, part
+from neve.client.values import Event, Job, Plan, QueuedJob, list_of, read
+from neve.model.errors import NeveError, ServerError
 from neve.model.table import quote_part, split_name
 
 #: Pauses before a stream is opened again, each twice as long as the one before.
 RECONNECT_SECONDS = 0.5
 LONGEST_RECONNECT_SECONDS = 5.0
+#: Pauses between two looks at a job that is waited for; they grow.
+FIRST_LOOK_SECONDS = 0.2
+LONGEST_LOOK_SECONDS = 2.0
 #: Connections in a row that end without a word of news: a server may take a minute to come back.
 MAX_SILENT_CONNECTIONS = 18
 
@@ -97,26 +100,35 @@ class NeveClient(Connection):
                         return
                     after = int(told.id)
                     yield Event.of(after, event_data(told))
-            except ServerError as error:
-                refused = isinstance(error, ServerRefused) and error.status < 500
-                if refused or silent >= MAX_SILENT_CONNECTIONS:
+            except NeveError as error:
+                if not may_pass(error) or silent >= MAX_SILENT_CONNECTIONS:
                     raise
             self._sleep(min(RECONNECT_SECONDS * 2.0**silent, LONGEST_RECONNECT_SECONDS))
             silent += 1
 
     def wait(self, job_id: str, timeout_seconds: float = 3600.0) -> Job:
-        """Follow a job to its end, or raise ServerError where that takes longer."""
+        """The job at its end; ServerError where that takes longer, or the server stays away."""
         deadline = time.monotonic() + timeout_seconds
-        for _ in self.events(job_id):
-            if time.monotonic() > deadline:
-                break
-        job = self.job(job_id)
-        if not job.is_over:
-            raise ServerError(
-                f"Job {job_id} is {job.state} after {timeout_seconds:g} seconds.",
-                next_step="Wait longer, or cancel it.",
-            )
-        return job
+        pause, silent = FIRST_LOOK_SECONDS, 0
+        while True:
+            try:
+                job = self.job(job_id)
+                silent = 0
+            except NeveError as error:
+                silent += 1
+                is_over = time.monotonic() >= deadline or silent > MAX_SILENT_CONNECTIONS
+                if is_over or not may_pass(error):
+                    raise
+            else:
+                if job.is_over:
+                    return job
+                if time.monotonic() >= deadline:
+                    raise ServerError(
+                        f"Job {job_id} is {job.state} after {timeout_seconds:g} seconds.",
+                        next_step="Wait longer, or cancel it.",
+                    )
+            self._sleep(min(pause, max(deadline - time.monotonic(), 0.0)))
+            pause = min(pause * 1.5, LONGEST_LOOK_SECONDS)
 
     # Plans
 
@@ -218,8 +230,7 @@ class NeveClient(Connection):
 
     def policies(self) -> list[dict[str, Any]]:
         """All policies, those of the configuration first."""
-        found: list[dict[str, Any]] = self._get(f"{API}/policies")["policies"]
-        return found
+        return list_of(self._get(f"{API}/policies"), "policies")
 
     def set_policy(
         self, name: str, document: Mapping[str, Any], *, tag: str | None = None
@@ -244,8 +255,7 @@ class NeveClient(Connection):
 
     def set_aside_tables(self) -> list[dict[str, Any]]:
         """Tables that workers leave alone."""
-        found: list[dict[str, Any]] = self._get(f"{API}/set-aside")["tables"]
-        return found
+        return list_of(self._get(f"{API}/set-aside"), "tables")
 
     def put_back(self, table: str) -> None:
         """Let workers take a table's jobs again."""
@@ -263,7 +273,7 @@ class NeveClient(Connection):
 
     def metrics(self) -> str:
         """The server's figures in the text format of Prometheus."""
-        return self._http.get("/metrics").text
+        return self._response("GET", "/metrics").text
 
     def _about(self, table: str, what: str) -> dict[str, Any]:
         answer: dict[str, Any] = self._get(f"{API}/tables/{part(table)}{what}")
@@ -276,8 +286,8 @@ class NeveClient(Connection):
         cursor: str | None = None
         while True:
             page = self._get(path, cursor=cursor, **parameters)
-            yield from page[name]
-            cursor = page["next_cursor"]
+            yield from list_of(page, name)
+            cursor = page.get("next_cursor")
             if cursor is None:
                 return
 
@@ -294,4 +304,5 @@ def _named(table: str) -> dict[str, str]:
     """The parts of a name, as requests want them."""
     *before, name = split_name(table)
     catalog = {"catalog": before.pop(0)} if len(before) > 1 else {}
-    return {**catalog, "namespace": ".".join(map(quote_part, before)), "table": name}
+    namespace = {"namespace": ".".join(map(quote_part, before))} if before else {}
+    return {**catalog, **namespace, "table": name}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -10,13 +11,15 @@ from urllib.parse import quote
 
 import httpx2
 
-from neve.model.errors import FilterError, NeveError, ServerError, ServerRefused
-from neve.model.problem_kinds import BY_NAME, TYPE_PREFIX
+from neve.model.errors import FilterError, InputError, NeveError, ServerError, ServerRefused
+from neve.model.problem_kinds import BY_NAME, TYPE_PREFIX, kind_of
 from neve.retries import RetryPolicy, retrying
 
 API = "/api/v1"
 PATIENCE = RetryPolicy(attempts=4, first_pause_seconds=0.2, max_pause_seconds=2.0)
 UNAVAILABLE = frozenset({429, 502, 503, 504})
+NOT_NOW = frozenset({429, 503})
+KEY = re.compile(r"[!-~]+")
 
 
 class Connection:
@@ -26,15 +29,21 @@ class Connection:
         self,
         url: str,
         *,
+        api_key: str | None = None,
         timeout_seconds: float = 30.0,
         headers: Mapping[str, str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`api_key` says who asks, where the server wants to know."""
         self._sleep = sleep
         self._url = url
+        if api_key and not KEY.fullmatch(api_key):
+            # Whoever found out later would quote the key.
+            raise InputError("The key of the server has a character that no key has.")
+        known = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         try:
             self._http = httpx2.Client(
-                base_url=url, timeout=timeout_seconds, headers=dict(headers or {})
+                base_url=url, timeout=timeout_seconds, headers={**known, **(headers or {})}
             )
         except httpx2.InvalidURL as error:
             raise ServerError(f"{url!r} is not the address of a server.") from error
@@ -64,7 +73,7 @@ class Connection:
         policy = PATIENCE if again else RetryPolicy(attempts=1)
         return retrying(
             lambda: self._answer(method, path, **more),
-            on=_may_pass,
+            on=may_pass,
             policy=policy,
             sleep=self._sleep,
         )
@@ -127,10 +136,14 @@ def refusal(response: httpx2.Response) -> NeveError:
     return ServerRefused(detail, status=response.status_code, kind=kind, next_step=next_step)
 
 
-def _may_pass(error: Exception) -> bool:
+def may_pass(error: Exception) -> bool:
+    """Whether the server may answer otherwise in a while."""
     if isinstance(error, ServerRefused):
         return error.status in UNAVAILABLE
-    return isinstance(error, ServerError)
+    if isinstance(error, ServerError):
+        return True
+    # What the server itself waits for, its state for example, is told as the error that it met.
+    return isinstance(error, NeveError) and kind_of(error)[0] in NOT_NOW
 
 
 def part(text: str) -> str:

@@ -7,17 +7,36 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
+from neve.model.errors import ServerError
 from neve.model.job import Progress
 
 Value = TypeVar("Value")
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
 
-def read(kind: type[Value], document: Mapping[str, Any]) -> Value:
-    """The value of this kind in a document."""
+def read(kind: type[Value], document: Any) -> Value:
+    """The value of this kind in a document; ServerError where it holds none."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    values = {name: value for name, value in document.items() if name in known}
-    return kind(**{name: _moment(name, value) for name, value in values.items()})
+    try:
+        values = {name: value for name, value in document.items() if name in known}
+        return kind(**{name: _moment(name, value) for name, value in values.items()})
+    except (AttributeError, TypeError, ValueError) as error:
+        raise strange(kind.__name__) from error
+
+
+def list_of(document: Any, name: str) -> list[Any]:
+    """The list in an answer; ServerError where there is none."""
+    found = document.get(name) if isinstance(document, Mapping) else None
+    if not isinstance(found, list):
+        raise strange(name)
+    return found
+
+
+def strange(what: str) -> ServerError:
+    return ServerError(
+        f"The answer is not that of a Neve server: it holds no {what}.",
+        next_step="Check the address: neve serve says where it listens.",
+    )
 
 
 def _moment(name: str, value: Any) -> Any:
@@ -61,7 +80,9 @@ class Job:
     outcome: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
+    def of(cls, document: Any) -> Self:
+        if not isinstance(document, Mapping):
+            raise strange(cls.__name__)
         progress = read(Progress, document.get("progress") or {})
         return read(cls, {**document, "progress": progress})
 

@@ -14,7 +14,7 @@ NODES: tuple[type[exp.Expr], ...] = (
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape,
     exp.Exists, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe,
     exp.Case, exp.If, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var,
-    exp.AtTimeZone, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup,
+    exp.AtTimeZone, exp.Bracket, exp.Dot, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup,
 )  # fmt: skip
 
 #: Functions that sqlglot knows.

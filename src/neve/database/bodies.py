@@ -27,14 +27,21 @@ class _Request(_Body):
 
 
 class FieldType(_Body):
-    """One column of a new table."""
+    """One column of a new table, or a part of one."""
 
     type: Text = Field(
         description="string, integer, int, long, float, double, number, boolean, date, time, "
-        "timestamp, timestamptz, uuid, binary or decimal(precision, scale).",
+        "timestamp, timestamptz, uuid, binary or decimal(precision, scale); struct with its "
+        "fields, list with its element, map with its key and value.",
         examples=["string"],
     )
     required: bool = False
+    fields: dict[Text, FieldType] | None = Field(
+        default=None, min_length=1, max_length=1000, description="Of a struct."
+    )
+    element: FieldType | None = Field(default=None, description="Of a list.")
+    key: FieldType | None = Field(default=None, description="Of a map.")
+    value: FieldType | None = Field(default=None, description="Of a map.")
 
 
 class TableSchema(_Body):

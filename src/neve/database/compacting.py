@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from neve.database.bodies import Compact, CompactAnswer, CompactionStatistics
@@ -27,6 +28,17 @@ from neve.service.services import Services
 
 MB = 1024 * 1024
 OPTIONS = "rewrite_data_files.options"
+#: Jobs that are about to be queued; what is entered with them refuses, or holds their room.
+Admit = Callable[[Sequence[JobRequest]], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for a compaction, and what stands between them and the queue."""
+
+    name: str = ""
+    trigger: Trigger = Trigger.API
+    admit: Admit = lambda _: nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,7 @@ class Compaction:
 
 
 def begin(
-    services: Services, table: TableRef, request: Compact, rules: DatabaseRules, trigger: Trigger
+    services: Services, table: TableRef, request: Compact, rules: DatabaseRules, asker: Asker
 ) -> Compaction:
     """Queue what is to be done; a table with few small files is left alone unless forced."""
     facts = services.surveyor.survey(table)
@@ -53,13 +65,15 @@ def begin(
     untouched = _untouched(facts, small)
     if reason := _too_few(small, request, rules):
         return Compaction(table, untouched, reason)
-    plan = plan_of(services, facts, overrides_of(request, rules))
-    plan = cut_plan(plan, request.max_files or rules.max_files_per_compaction)
-    asked = JobRequest(table, "", {}, trigger=trigger, tenant=request.tenant_id)
-    rewrite = None
-    if not plan.is_empty:
-        rewrite = submit_kept(services, keep_plan(services, plan, ""), asked)
-    expire = _submit_expiry(services, request, asked) if request.expire_snapshots else None
+    plan = _cut(services, facts, request, rules)
+    rewriting = [_rewrite(table, request, asker)] if not plan.is_empty else []
+    expiring = [_expiry(table, request, asker)] if request.expire_snapshots else []
+    rewrite = expire = None
+    with asker.admit([*rewriting, *expiring]) if rewriting or expiring else nullcontext():
+        if rewriting:
+            rewrite = submit_kept(services, keep_plan(services, plan, asker.name), rewriting[0])
+        if expiring:
+            expire = submit(services, expiring[0])
     return Compaction(
         table,
         untouched,
@@ -70,7 +84,7 @@ def begin(
 
 
 def run_here(
-    services: Services, table: TableRef, request: Compact, rules: DatabaseRules
+    services: Services, table: TableRef, request: Compact, rules: DatabaseRules, asker: Asker
 ) -> CompactAnswer:
     """The same in this process, by the services' engine; what that cannot do is refused first."""
     facts = services.surveyor.survey(table)
@@ -78,17 +92,16 @@ def run_here(
     if reason := _too_few(small, request, rules):
         return _here(False, reason, _untouched(facts, small))
     _refuse_what_is_for_spark(facts, rules)
-    plan = plan_of(services, facts, overrides_of(request, rules))
-    plan = cut_plan(plan, request.max_files or rules.max_files_per_compaction)
+    plan = _cut(services, facts, request, rules)
     for group in plan.groups:
         if group.engine is Engine.SPARK:
             raise _needs_service(f"its files need Spark: {group.engine_reason}")
     kept = "Snapshots were not expired: that needs a service." if request.expire_snapshots else ""
     if plan.is_empty:
         return _here(False, f"{plan.reason} {kept}".strip(), _untouched(facts, small))
-    wanted = {PLAN: json.loads(to_text(plan))}
-    job = JobRequest(table, str(OPERATION), wanted, trigger=Trigger.API, tenant=request.tenant_id)
-    outcome = run(services, job)
+    job = replace(_rewrite(table, request, asker), arguments={PLAN: json.loads(to_text(plan))})
+    with asker.admit([job]):
+        outcome = run(services, job)
     if not outcome.status.is_good:
         raise ExecutionError(f"The compaction {outcome.status}: {outcome.reason}")
     stats = CompactionStatistics(**asdict(outcome.stats))
@@ -152,16 +165,25 @@ def overrides_of(request: Compact, rules: DatabaseRules) -> dict[str, object]:
     return said
 
 
-def _submit_expiry(services: Services, request: Compact, asked: JobRequest) -> Job:
-    hours = request.snapshot_retention_hours
-    wanted = JobRequest(
-        asked.table,
-        str(Operation.EXPIRE_SNAPSHOTS),
-        {OVERRIDES: {"expire_snapshots.older_than": f"{hours}h"}},
-        trigger=asked.trigger,
-        tenant=asked.tenant,
+def _cut(
+    services: Services, facts: TableFacts, request: Compact, rules: DatabaseRules
+) -> CompactionPlan:
+    plan = plan_of(services, facts, overrides_of(request, rules))
+    return cut_plan(plan, request.max_files or rules.max_files_per_compaction)
+
+
+def _rewrite(table: TableRef, request: Compact, asker: Asker) -> JobRequest:
+    who, tenant = asker.name, request.tenant_id
+    return JobRequest(table, str(OPERATION), {}, who, asker.trigger, tenant=tenant)
+
+
+def _expiry(table: TableRef, request: Compact, asker: Asker) -> JobRequest:
+    older_than = f"{request.snapshot_retention_hours}h"
+    return replace(
+        _rewrite(table, request, asker),
+        operation=str(Operation.EXPIRE_SNAPSHOTS),
+        arguments={OVERRIDES: {"expire_snapshots.older_than": older_than}},
     )
-    return submit(services, wanted)
 
 
 def answer(begun: Compaction, jobs: Mapping[str, Job | None]) -> CompactAnswer | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from neve.model.database import Column, NewTable, QueryLimits, QueryResult, Row, WriteKey
+from neve.model.database import Column, NewTable, QueryLimits, QueryResult, Row, Wanted, WriteKey
 from neve.model.table import TableRef
 
 
@@ -63,11 +63,11 @@ class Tables(Protocol):
     def scan(
         self,
         table: TableRef,
-        columns: Sequence[str] | None,
+        wanted: Wanted,
         limits: QueryLimits,
         deadline: Callable[[], None],
     ) -> object:
-        """Rows of the table as an Arrow table; all columns where none are named.
+        """Rows of the table that are wanted as an Arrow table, and perhaps others.
 
         Raises QueryLimit where there are more than the limits allow; `deadline` raises it when the
         time is over.

@@ -15,7 +15,7 @@ MAX_TROUBLES = 20
 
 def read_records(columns: Sequence[Column], records: Sequence[Row]) -> list[dict[str, object]]:
     """Rows as the columns hold them; raise RecordsRefused where one does not fit."""
-    readers = {column.name: reader_of(column.type) for column in columns}
+    readers = {column.name: reader_of(column) for column in columns}
     required = [column.name for column in columns if column.required]
     troubles: list[FieldTrouble] = []
     rows: list[dict[str, object]] = []
@@ -31,7 +31,7 @@ def read_records(columns: Sequence[Column], records: Sequence[Row]) -> list[dict
             except KeyError:
                 troubles.append(_unknown(number, name, columns))
             except Unfit as error:
-                message = f"Record {number + 1}, field {name}: {error}."
+                message = f"Record {number + 1}, field {name}{error.place[:200]}: {error}."
                 troubles.append(FieldTrouble(("records", number, name), message))
         troubles += _missing(number, row, record, required)
         rows.append(row)

@@ -20,12 +20,13 @@ from neve.database.bodies import (
     Write,
     WriteAnswer,
 )
+from neve.database.compacting import Admit, Asker
 from neve.database.creating import new_table
 from neve.database.detecting import Detector, Finding, is_due
 from neve.database.group_commit import GroupCommit
 from neve.database.names import tenant_of, tenant_table
 from neve.database.ports import Queries, Tables
-from neve.database.statements import Statement, Wanted, read_statement, select_all
+from neve.database.statements import Relation, Statement, read_statement, select_all
 from neve.database.writing import BatchWriter, PendingWrite, Written
 from neve.model.database import DatabaseRules, QueryLimits
 from neve.model.errors import NeveError, QueryLimit, TableExists, TableNotFound
@@ -39,6 +40,8 @@ from neve.service.services import Services
 WRITING_THREADS = 8
 COUNTING_THREADS = 2
 QUERIES_AT_ONCE = 4
+#: Programs that hold the configuration are not asked who they are.
+ANYBODY = Asker()
 
 
 class Database:
@@ -52,9 +55,11 @@ class Database:
         rules: DatabaseRules,
         catalog: str,
         make_engine: Callable[[], Engine],
+        admit_event: Admit = ANYBODY.admit,
     ) -> None:
         self._services, self._tables, self._queries = services, tables, queries
         self._rules, self._catalog, self._make_engine = rules, catalog, make_engine
+        self._admit_event = admit_event
         # Each may take as much memory as the limits allow.
         self._querying = threading.BoundedSemaphore(QUERIES_AT_ONCE)
         self._writing = ThreadPoolExecutor(WRITING_THREADS, "neve-write")
@@ -77,7 +82,7 @@ class Database:
         return tenant_table(self._catalog, tenant, namespace, table)
 
     def create_table(self, request: CreateTable) -> CreateTableAnswer:
-        table = self._table(request)
+        table = self.table_of(request)
         created = True
         try:
             self._tables.create(table, new_table(request, self._rules.table_properties))
@@ -92,7 +97,7 @@ class Database:
         key = key or request.idempotency_key
         named = write_key(request.tenant_id, key, request.records) if key else None
         write = PendingWrite(request.records, named)
-        self._group.add(self._table(request), write)
+        self._group.add(self.table_of(request), write)
         return write.future
 
     def write(self, request: Write, key: str | None = None) -> WriteAnswer:
@@ -126,22 +131,29 @@ class Database:
                 table=table.name,
                 expire_snapshots=False,
             )
-            compacting.begin(self._services, table, request, self._rules, Trigger.EVENT)
+            asker = compacting.Asker(trigger=Trigger.EVENT, admit=self._admit_event)
+            compacting.begin(self._services, table, request, self._rules, asker)
         except NeveError as error:
             self._services.warn(f"Table {table} was not compacted: {error.message}")
 
-    def query(self, request: Query) -> QueryAnswer:
-        """One SELECT on rows that are read first, each table as it is then."""
+    def query(
+        self, request: Query, may_read: Callable[[TableRef], bool] = lambda _: True
+    ) -> QueryAnswer:
+        """One SELECT on rows that are read first, each table as it is then.
+
+        A table that may not be read is told as one that is not there.
+        """
         limits = self._rules.query
         if request.limit is not None:
             limits = replace(limits, max_rows=min(request.limit, limits.max_rows))
         ends_at = time.monotonic() + limits.max_seconds
-        own = self._table(request)
-        statement = read_statement(request.sql) if request.sql else select_all(own.name)
+        own = self.table_of(request)
+        plain = select_all(own.name, limits.max_rows)
+        statement = read_statement(request.sql) if request.sql else plain
         if not self._querying.acquire(timeout=limits.max_seconds):
             raise QueryLimit("Too many queries run at once.", next_step="Ask again in a while.")
         try:
-            relations = self._read(request, statement, limits, ends_at)
+            relations = self._read(request, statement, limits, ends_at, may_read)
             left = ends_at - time.monotonic()
             found = self._queries().run(statement.text, relations, limits, left)
         finally:
@@ -154,46 +166,49 @@ class Database:
         )
 
     def _read(
-        self, request: Query, statement: Statement, limits: QueryLimits, ends_at: float
+        self,
+        request: Query,
+        statement: Statement,
+        limits: QueryLimits,
+        ends_at: float,
+        may_read: Callable[[TableRef], bool],
     ) -> dict[str, object]:
         def deadline() -> None:
             if time.monotonic() > ends_at:
                 raise QueryLimit(f"The query took longer than {limits.max_seconds:g} seconds.")
 
-        def read(wanted: Wanted) -> object:
-            namespace = wanted.namespace or request.namespace
-            table = self.table(request.tenant_id, namespace, wanted.table)
+        def read(relation: Relation) -> object:
+            namespace = relation.namespace or request.namespace
+            table = self.table(request.tenant_id, namespace, relation.table)
             try:
-                return self._tables.scan(table, wanted.columns, limits, deadline)
+                if not may_read(table):
+                    raise TableNotFound("")
+                return self._tables.scan(table, relation.wanted, limits, deadline)
             except TableNotFound:
                 raise TableNotFound(
-                    f"There is no table {wanted.table} in namespace {namespace}.",
+                    f"There is no table {relation.table} in namespace {namespace}.",
                     next_step="CREATE_TABLE makes it.",
                 ) from None
 
-        return {name: read(wanted) for name, wanted in statement.relations.items()}
+        return {name: read(relation) for name, relation in statement.relations.items()}
 
-    def begin_compact(self, request: Compact) -> compacting.Compaction:
+    def begin_compact(self, request: Compact, asker: Asker = ANYBODY) -> compacting.Compaction:
         """Queue its jobs; a worker runs them."""
-        return compacting.begin(
-            self._services, self._table(request), request, self._rules, Trigger.API
-        )
+        table = self.table_of(request)
+        return compacting.begin(self._services, table, request, self._rules, asker)
 
-    def compact_here(self, request: Compact) -> CompactAnswer:
+    def compact_here(self, request: Compact, asker: Asker = ANYBODY) -> CompactAnswer:
         """Compact in this process, by an engine without a JVM; what that cannot do is refused."""
         services = replace(self._services, make_engine=self._make_engine)
-        return compacting.run_here(services, self._table(request), request, self._rules)
+        return compacting.run_here(services, self.table_of(request), request, self._rules, asker)
 
     def compaction(self, begun: compacting.Compaction) -> CompactAnswer | None:
         """What came of it; None while its jobs run."""
         jobs = {job_id: self._services.store.job(job_id) for job_id in begun.job_ids}
         return compacting.answer(begun, jobs)
 
-    @staticmethod
-    def still_running(begun: compacting.Compaction) -> CompactAnswer:
-        return compacting.still_running(begun)
-
-    def _table(self, request: CreateTable | Write | Query | Compact) -> TableRef:
+    def table_of(self, request: CreateTable | Write | Query | Compact) -> TableRef:
+        """The table that a request is about."""
         return self.table(request.tenant_id, request.namespace, request.table)
 
 

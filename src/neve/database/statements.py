@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from unicodedata import category
 
@@ -17,6 +17,8 @@ from sqlglot.errors import SqlglotError
 
 from neve.database.allowed import FUNCTIONS, NAMED_FUNCTIONS, NODES
 from neve.database.names import is_name
+from neve.database.pushing import conditions_on
+from neve.model.database import Wanted
 from neve.model.errors import QueryRefused
 
 # It would write statements that it cannot read into the log, and they are their senders'.
@@ -34,12 +36,12 @@ SPACES = "\t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A table that a statement reads, and the columns that it may need; None means all."""
+class Relation:
+    """A table that a statement reads, and what it needs of it."""
 
     namespace: str | None
     table: str
-    columns: tuple[str, ...] | None
+    wanted: Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,15 @@ class Statement:
     """A statement that may be run, and its relations."""
 
     text: str
-    relations: Mapping[str, Wanted]
+    relations: Mapping[str, Relation]
 
 
-def select_all(table: str) -> Statement:
-    """All columns of one table."""
-    return read_statement(exp.select("*").from_(exp.to_table(table)).sql(DIALECT))
+def select_all(table: str, max_rows: int) -> Statement:
+    """All columns of one table, and so many rows that it is known whether there are more."""
+    found = read_statement(exp.select("*").from_(exp.to_table(table)).sql(DIALECT))
+    (name, relation), *_ = found.relations.items()
+    few = replace(relation, wanted=replace(relation.wanted, max_rows=max_rows + 1))
+    return replace(found, relations={name: few})
 
 
 def read_statement(text: str) -> Statement:
@@ -123,6 +128,8 @@ def _check_parts(node: exp.Expr) -> None:
         raise _refused("only plain SELECT is run")
     if isinstance(node, exp.DataType):
         _check_type(node)
+    if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
+        raise _refused("a dot is followed by the name of a field")
 
 
 def _check_table(node: exp.Table) -> None:
@@ -146,11 +153,12 @@ def _check_stars_of_nothing(tree: exp.Expr) -> None:
             raise _refused("a star stands alone")
 
 
-def _rename_tables(tree: exp.Expr) -> dict[str, Wanted]:
+def _rename_tables(tree: exp.Expr) -> dict[str, Relation]:
     """Every name of a table becomes one that means nothing but what was registered or defined."""
     columns = _columns(tree)
+    conditions = {id(node): conditions_on(node) for node in tree.find_all(exp.Table)}
     given = _rename_given(tree)
-    relations: dict[str, Wanted] = {}
+    relations: dict[str, Relation] = {}
     names: dict[tuple[str | None, str], str] = {}
     for node in list(tree.find_all(exp.Table)):
         namespace, table = node.args.get("db"), node.name
@@ -160,8 +168,11 @@ def _rename_tables(tree: exp.Expr) -> dict[str, Wanted]:
         place = (namespace.name if namespace else None, table)
         if not all(is_name(part) for part in place if part is not None):
             raise _refused(f"{table[:60]!r} is no name of a table")
+        is_first = place not in names
         name = names.setdefault(place, f"{RELATION}{len(names)}")
-        relations[name] = Wanted(*place, columns)
+        # Where a table is read twice, either may need what the other leaves out.
+        needed = Wanted(columns, conditions[id(node)] if is_first else ())
+        relations[name] = Relation(*place, needed)
         _rename(node, name)
     return relations
 

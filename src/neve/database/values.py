@@ -6,13 +6,16 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Callable
-from datetime import date, datetime, time
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal, InvalidOperation
 from typing import TypeVar
 from uuid import UUID
 
+from neve.model.database import Column
+
 Parsed = TypeVar("Parsed")
+Reader = Callable[[object], object]
 
 INT_BITS = {"int": 31, "long": 63}
 MAX_FLOAT32 = 3.4028234663852886e38
@@ -28,9 +31,89 @@ NUMBER = re.compile(r"[+-]?\d{1,60}(\.\d{1,60})?", re.ASCII)
 class Unfit(Exception):
     """The value is none of its column; the message says what is wanted."""
 
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        #: Where in the value, as `.city` or `[3]`.
+        self.place = place
 
-def reader_of(kind: str) -> Callable[[object], object]:
-    """Reads values for columns of that type."""
+
+def reader_of(column: Column) -> Reader:
+    """Reads values of that column."""
+    if column.type == "struct":
+        return _struct_reader(column.parts)
+    if column.type == "list":
+        return _list_reader(column.parts[0])
+    if column.type == "map":
+        return _map_reader(*column.parts)
+    return _plain_reader(column.type)
+
+
+def _part_reader(column: Column) -> Callable[[object, str], object]:
+    """Reads a value inside of another, and says where it does not fit."""
+    read = _unsupported("uuid in others") if column.type == "uuid" else reader_of(column)
+
+    def read_part(value: object, place: str) -> object:
+        if value is None and not column.required:
+            return None
+        try:
+            if value is None:
+                raise Unfit("it is required")
+            return read(value)
+        except Unfit as error:
+            raise Unfit(str(error), place + error.place) from None
+
+    return read_part
+
+
+def _struct_reader(fields: Sequence[Column]) -> Reader:
+    readers = {field.name: _part_reader(field) for field in fields}
+
+    def read(value: object) -> object:
+        if not isinstance(value, dict):
+            raise Unfit("an object is wanted")
+        for name in value:
+            if name not in readers:
+                raise Unfit(f"there is no field {name[:80]!r} in it")
+        return {name: part(value.get(name), f".{name}") for name, part in readers.items()}
+
+    return read
+
+
+def _list_reader(element: Column) -> Reader:
+    read_part = _part_reader(element)
+
+    def read(value: object) -> object:
+        if not isinstance(value, list):
+            raise Unfit("a list is wanted")
+        return [read_part(item, f"[{number}]") for number, item in enumerate(value)]
+
+    return read
+
+
+def _map_reader(key: Column, value: Column) -> Reader:
+    """An object where keys are texts, or a list of pairs; no key may come twice."""
+    read_key, read_value = _part_reader(key), _part_reader(value)
+
+    def read(sent: object) -> object:
+        pairs = list(sent.items()) if isinstance(sent, dict) else sent
+        if not isinstance(pairs, list) or not all(_is_pair(pair) for pair in pairs):
+            raise Unfit("an object is wanted, or a list of pairs of key and value")
+        found = [
+            (read_key(k, f"[{n}].key"), read_value(v, f"[{n}].value"))
+            for n, (k, v) in enumerate(pairs)
+        ]
+        if len({repr(k) for k, _ in found}) < len(found):
+            raise Unfit("a key comes twice")
+        return found
+
+    return read
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, list | tuple) and len(item) == 2
+
+
+def _plain_reader(kind: str) -> Reader:
     if kind in INT_BITS:
         return lambda value: _whole(value, INT_BITS[kind])
     if found := DECIMAL.fullmatch(kind):
@@ -38,7 +121,7 @@ def reader_of(kind: str) -> Callable[[object], object]:
     return READERS.get(kind, _unsupported(kind))
 
 
-def _unsupported(kind: str) -> Callable[[object], object]:
+def _unsupported(kind: str) -> Reader:
     def refuse(_: object) -> object:
         raise Unfit(f"columns of type {kind} cannot be written here")
 
@@ -131,7 +214,10 @@ def _moment_with_zone(value: object) -> datetime:
     found = _any_moment(value)
     if found.utcoffset() is None:
         raise Unfit("a moment with a time zone is wanted, such as 2026-01-31T23:59:59Z")
-    return found
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise Unfit("in UTC it is before the year 1 or after 9999") from None
 
 
 def _any_moment(value: object) -> datetime:
@@ -165,7 +251,7 @@ def _bytes(value: object) -> bytes:
         raise Unfit("bytes in base64 are wanted") from None
 
 
-READERS: dict[str, Callable[[object], object]] = {
+READERS: dict[str, Reader] = {
     "string": _text,
     "boolean": _truth,
     "float": _float,

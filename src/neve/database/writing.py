@@ -28,6 +28,8 @@ from neve.model.table import TableRef
 from neve.retries import RetryPolicy, Sleep, retrying
 from neve.service.store_ports import JobStore
 
+#: A group of a thousand is divided ten times to find one write.
+MAX_SPLITS = 32
 #: Others may write to the table as well, and each of their commits costs an attempt.
 POLICY = RetryPolicy(attempts=20, first_pause_seconds=0.02, max_pause_seconds=2.0)
 
@@ -62,13 +64,30 @@ class PendingWrite:
     def size(self) -> int:
         return len(self.records)
 
+    @property
+    def is_told(self) -> bool:
+        """Whether it has an end, told or about to be."""
+        return self.is_committed or self.future.done()
+
     def fail(self, error: BaseException) -> None:
-        if not (self.is_committed or self.future.done()):
+        if not self.is_told:
             self.future.set_exception(error)
 
     def succeed(self, written: Written | None = None) -> None:
         if not self.future.done():
             self.future.set_result(written or Written(len(self.records)))
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How often a group is divided before it is believed that nothing of it can be written."""
+
+    left: int
+    have_succeeded: bool = False
+
+    def one_more(self) -> bool:
+        self.left -= 1
+        return self.have_succeeded or self.left >= 0
 
 
 #: Told of writes that were committed: the table, its UUID, how many it has had, and the writes.
@@ -90,7 +109,35 @@ class BatchWriter:
         self._warn, self._sleep = warn, sleep
 
     def commit(self, table: TableRef, group: Sequence[PendingWrite]) -> None:
-        """Commit them together; each is told how it ended."""
+        """Commit them together; each is told how it ended.
+
+        Where their rows cannot be written together, some may be: no write fails for another's.
+        """
+        self._commit_parts(table, group, _Tries(MAX_SPLITS))
+
+    def _commit_parts(self, table: TableRef, group: Sequence[PendingWrite], tries: _Tries) -> None:
+        try:
+            self._commit_together(table, group)
+            tries.have_succeeded = True
+        except RecordsRefused:
+            waiting = [write for write in group if not write.is_told]
+            if len(waiting) < 2 or not tries.one_more():
+                raise
+            middle = len(waiting) // 2
+            for part in (waiting[:middle], waiting[middle:]):
+                self._commit_part(table, part, tries)
+
+    def _commit_part(self, table: TableRef, part: Sequence[PendingWrite], tries: _Tries) -> None:
+        # One that repeats another has its fate by now.
+        waiting = [write for write in part if not write.is_told]
+        try:
+            if waiting:
+                self._commit_parts(table, waiting, tries)
+        except NeveError as error:
+            for write in waiting:
+                write.fail(error)
+
+    def _commit_together(self, table: TableRef, group: Sequence[PendingWrite]) -> None:
         batch = _Batch(table, list(group))
         try:
             retrying(partial(self._attempt, batch), on=_may_pass, policy=POLICY, sleep=self._sleep)

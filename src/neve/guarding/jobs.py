@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from neve.access.asked import OVERRIDES, rights_for, sensitive
-from neve.access.quotas import check_quota
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
@@ -19,6 +18,8 @@ from neve.model.table import TableRef
 
 #: Jobs that are looked through for one page; it may end early, and the next one goes on.
 MAX_LOOKED_THROUGH = 10_000
+#: An operation and the arguments of its job.
+Wanted = tuple[str, Mapping[str, object]]
 
 
 class GuardedJobs(GuardedTables):
@@ -137,10 +138,20 @@ class GuardedJobs(GuardedTables):
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> None:
         """Raise unless the job may be queued: rights, quotas, and a second person."""
-        self._allow(table, rights_for(operation, arguments))
-        self._check_quota(tenant, 1)
-        if not self._needs_approval(operation, arguments):
-            return
+        self._admit_all(table, [(operation, arguments)], tenant)
+
+    def _admit_all(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> None:
+        """The same for several: all of them, or none. What a person agreed to is used up last."""
+        for operation, arguments in wanted:
+            self._allow(table, rights_for(operation, arguments))
+        self.access.check_room(tenant, len(wanted))
+        for operation, arguments in wanted:
+            if self._needs_approval(operation, arguments):
+                self._use_approval(table, operation, arguments, tenant)
+
+    def _use_approval(
+        self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
+    ) -> None:
         approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments)
         if not self.access.use_approval(approval):
             raise ApprovalNeeded(
@@ -153,11 +164,6 @@ class GuardedJobs(GuardedTables):
 
     def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
         return sensitive(operation, arguments) in self.access.settings.approval
-
-    def _check_quota(self, tenant: str, jobs: int) -> None:
-        quota = self.access.quota(tenant)
-        if not quota.is_unlimited:
-            check_quota(quota, self.access.usage(tenant, quota), tenant, self.now(), jobs)
 
     def expect(
         self,
@@ -175,7 +181,7 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        self._check_quota(self.acting_tenant(tenant), len(wanted))
+        self.access.check_room(self.acting_tenant(tenant), len(wanted))
 
     def _sees_job(self, job: Job) -> bool:
         return self._sees_all or self.caller.sees_job(job.table, job.tenant)

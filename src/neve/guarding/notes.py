@@ -11,6 +11,8 @@ class Notes:
 
     who: str = "nobody"
     tenant: str = ""
+    #: Which one it was, where a route has several.
+    operation: str = ""
     table: str = ""
     job_id: str = ""
     detail: str = ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from neve.access.rights import Caller, Right
 from neve.guarding.notes import Notes
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, TableNotFound
+from neve.model.errors import AccessDenied, InputError, TableNotFound, UnknownCatalog
 from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
@@ -33,7 +33,13 @@ class GuardedTables(Neve):
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means, if the caller has the right of this request on it."""
-        ref = super().table(name)
+        try:
+            ref = super().table(name)
+        except UnknownCatalog as error:
+            if self._sees_all:
+                raise
+            # Which catalogs there are is for whoever looks at all of them.
+            raise _no_table(str(name), str(name).partition(".")[0]) from error
         self._notes.table = str(ref)
         self._allow(ref, (self._right,))
         return ref
@@ -63,10 +69,7 @@ class GuardedTables(Neve):
     def _allow(self, table: TableRef, rights: Collection[Right]) -> None:
         if not self.caller.sees(table):
             # In the words for a table that is not there: nobody learns that it is.
-            raise TableNotFound(
-                f"There is no table {table}.",
-                next_step=f"List tables: neve tables '{table.catalog}.*'",
-            )
+            raise _no_table(str(table), table.catalog)
         for right in sorted(rights):
             if not self.caller.may(right, table):
                 raise _denied(right, f"on table {table}")
@@ -81,17 +84,29 @@ class GuardedTables(Neve):
 
     def find(self, *patterns: str) -> Found:
         """Tables that the caller sees, and troubles of catalogs that it has to do with."""
-        return self._seen_of(super().find(*patterns))
+        return self._seen_of(super().find, patterns)
 
     def maintainable(self, *patterns: str) -> Found:
         """The same of tables that `maintain` would take."""
-        return self._seen_of(super().maintainable(*patterns))
+        return self._seen_of(super().maintainable, patterns)
 
-    def _seen_of(self, found: Found) -> Found:
+    def _seen_of(self, find: Callable[..., Found], patterns: Sequence[str]) -> Found:
         if self._sees_all:
-            return found
+            return find(*patterns)
+        # In a catalog that is not there, there is as little as in one of others.
+        wanted = [pattern for pattern in patterns if not self._is_nowhere(pattern)]
+        found = find(*wanted) if wanted or not patterns else Found([])
         problems = {n: e for n, e in found.problems.items() if self._has_to_do_with(n)}
         return Found([table for table in found.tables if self.caller.sees(table)], problems)
+
+    def _is_nowhere(self, name: str) -> bool:
+        try:
+            super().table(name)
+        except UnknownCatalog:
+            return True
+        except InputError:
+            return False
+        return False
 
     def policy(self, table: Table, overrides: Overrides = None) -> EffectivePolicy:
         """The table's policy; of policies that are not for it, a tenant hears nothing."""
@@ -136,6 +151,12 @@ class GuardedTables(Neve):
 
     def _has_to_do_with(self, catalog: str) -> bool:
         return any(grant.may_be_in(catalog) for grant in self.caller.grants)
+
+
+def _no_table(name: str, catalog: str) -> TableNotFound:
+    return TableNotFound(
+        f"There is no table {name}.", next_step=f"List tables: neve tables '{catalog}.*'"
+    )
 
 
 def _denied(right: Right, where: str) -> AccessDenied:

@@ -9,7 +9,8 @@ from neve.access.approvals import Approval
 from neve.access.asked import rights_for
 from neve.access.chain import AuditRow
 from neve.access.rights import Right
-from neve.guarding.jobs import MAX_LOOKED_THROUGH, GuardedJobs
+from neve.guarding.database import GuardedDatabases
+from neve.guarding.jobs import MAX_LOOKED_THROUGH
 from neve.machine import Check
 from neve.model.errors import AccessDenied, InputError
 from neve.model.figures import Figures
@@ -31,6 +32,7 @@ REFUSED = (
     "leave",
     "maintain",
     "read_plans",
+    "record_health",
     "restore",
     "rollback",
     "rollback_turn",
@@ -43,7 +45,9 @@ REFUSED = (
     "trigger",
     "warm_up",
     "worker",
+    "worker_settings",
     "write_plans",
+    "write_spark_package",
 )
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (
@@ -71,8 +75,8 @@ BY_TABLE = (
 HARMLESS = (
     "access",
     "check_filters",
-    # Whoever asks it says for which tenant, and the route whether they may.
-    "database",
+    "database_is_open",
+    "database_service_key",
     "database_service_url",
     "engine",
     "has_jobs",
@@ -90,7 +94,7 @@ HARMLESS = (
 )
 
 
-class Guarded(GuardedJobs):
+class Guarded(GuardedDatabases):
     """One caller's Neve, for a request that declared what right it needs."""
 
     def keep_plan(self, plan: CompactionPlan, *, requested_by: str = "") -> KeptPlan:

@@ -20,6 +20,8 @@ class Column:
     name: str
     type: str
     required: bool = False
+    #: The fields of a struct, the element of a list, or key and value of a map.
+    parts: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,27 @@ class WriteKey:
 
     key: str
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a column must be for a row to matter: =, <, <=, >, >=, in, is null, is not null."""
+
+    column: str
+    operator: str
+    #: As they were written: texts, which may mean days and moments, and whole numbers.
+    values: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Rows of a table that a statement needs, and perhaps others."""
+
+    #: Names that columns may have; None means all.
+    columns: tuple[str, ...] | None = None
+    conditions: tuple[Condition, ...] = ()
+    #: So many rows will do, whichever they are.
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ ROLLBACK = "rollback"
 ENGINE = "engine"
 TRINO = "trino"
 SPARK = "spark"
+#: The argument that says what a request with a key asked for, where several jobs came of it.
+WHOLE = "whole_request"
 #: Policy keys among the arguments: what the caller said about the table's policy.
 OVERRIDES = "overrides"
 #: The argument with the caller's own id of the run, such as that of an Airflow DAG run.

@@ -140,6 +140,15 @@ class RewriteTask:
         """Names that earlier attempts may have left behind."""
         return tuple(name for names in self.outputs for name in names[: attempt * len(self.ladder)])
 
+    def names_after(self, attempt: int) -> tuple[str, ...]:
+        """Names that attempts which began later may have left behind."""
+        first = (attempt + 1) * len(self.ladder)
+        return tuple(name for names in self.outputs for name in names[first:])
+
+    def has_names(self, attempt: int) -> bool:
+        """Whether names were prepared for so many attempts."""
+        return all((attempt + 1) * len(self.ladder) <= len(names) for names in self.outputs)
+
 
 @dataclass(frozen=True, slots=True)
 class BytesCompared:
@@ -294,6 +303,8 @@ class TaskResult:
     refused: str | None = None
     #: Names under which something may lie that will not be committed.
     leftovers: tuple[str, ...] = ()
+    #: Which attempt at the task this is of; those before it failed or were lost.
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

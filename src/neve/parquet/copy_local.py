@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Final, Literal
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.outcome import SpliceResult, check_output
 from neve.parquet.plan import CopyRange, Encoded, SplicePlan
-from neve.parquet.sources import OpenSources
-from neve.storage.readers import LocalReader
+from neve.parquet.sources import ClosableReader, OpenSources
+from neve.storage.readers import LocalReader, Reader
 
 #: Larger buffers come from fresh pages of memory every time, which takes longer than the copy.
 _BUFFER_BYTES: Final = 128 * 1024
@@ -46,7 +47,8 @@ def splice_local(
         with LocalReader(draft) as reader:
             result = check_output(plan, reader)
             if verify == "bytes":
-                result = replace(result, compared_bytes=_compare(plan, reader))
+                compared = compare_data(plan, reader, LocalReader)
+                result = replace(result, compared_bytes=compared)
         publish(draft, final)
         if sync:
             sync_folder(final.parent)
@@ -72,10 +74,12 @@ def _write(plan: SplicePlan, draft: Path, *, sync: bool) -> None:
         os.close(descriptor)
 
 
-def _compare(plan: SplicePlan, written: LocalReader) -> int:
+def compare_data(
+    plan: SplicePlan, written: Reader, open_reader: Callable[[str], ClosableReader]
+) -> int:
     """Hold every byte of data against what it should be; returns how many there were."""
     at = compared = 0
-    with OpenSources(plan, LocalReader) as sources:
+    with OpenSources(plan, open_reader) as sources:
         for part in plan.parts:
             if isinstance(part, CopyRange):
                 compare_range(sources.reader(part.source), part, written, at)
@@ -87,7 +91,7 @@ def _compare(plan: SplicePlan, written: LocalReader) -> int:
     return compared
 
 
-def compare_range(reader: LocalReader, part: CopyRange, written: LocalReader, at: int) -> None:
+def compare_range(reader: Reader, part: CopyRange, written: Reader, at: int) -> None:
     """Raise where a range of a source and what was written of it differ."""
     for done in range(0, part.length, _BUFFER_BYTES):
         size = min(_BUFFER_BYTES, part.length - done)
@@ -95,7 +99,7 @@ def compare_range(reader: LocalReader, part: CopyRange, written: LocalReader, at
             raise ParquetCorrupt(f"{written.path} was written with other bytes than its sources.")
 
 
-def compare_encoded(part: Encoded, written: LocalReader, at: int) -> None:
+def compare_encoded(part: Encoded, written: Reader, at: int) -> None:
     """Raise where pages of ours and what was written of them differ."""
     expected = memoryview(part.data)
     for done in range(0, part.length, _BUFFER_BYTES):

@@ -61,6 +61,10 @@ class Opened:
             return None
         if not I16 <= span[0] <= I64:
             raise ParquetCorrupt(f"Field {field_id} of the metadata should be a whole number.")
+        # Most numbers of a footer are this short, and there are hundreds of them in each.
+        byte = self.data[span[2]]
+        if byte < 128:
+            return (byte >> 1) ^ -(byte & 1)
         return thrift.read_int(self.data, span[2])[0]
 
     def needed_integer(self, field_id: int) -> int:

@@ -21,6 +21,7 @@ SAME_SCHEMES = {
     "s3a": "s3",
     "s3n": "s3",
     "gcs": "gs",
+    "cosn": "cos",
     "abfss": "abfs",
     "wasb": "abfs",
     "wasbs": "abfs",
@@ -31,7 +32,7 @@ SAME_SCHEMES = {
 THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "[::1]"))
 DEFAULT_PORTS = {"hdfs": ":8020", "s3": ":443", "gs": ":443", "abfs": ":443"}
 #: Stores whose authority is a bucket; that of any other is a host, which may have many names.
-BUCKETS = frozenset(("s3", "gs", "abfs", "oss", "cos", "cosn", "obs"))
+BUCKETS = frozenset(("s3", "gs", "abfs", "oss", "cos", "obs"))
 #: A name may have been escaped more than once on its way.
 MAX_ESCAPES = 3
 

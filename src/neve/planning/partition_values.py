@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
 
+from neve.model.exact import ExactFloat
 from neve.model.facts import EPOCH, PartitionField, PartitionKey, TableFacts
 from neve.model.groups import JsonValue, PartitionValue
 
@@ -28,7 +29,9 @@ def partition_values(facts: TableFacts, key: PartitionKey) -> tuple[PartitionVal
 
 def to_json_value(field: PartitionField, value: object) -> JsonValue:
     """The value of a partition field, typed by the result of its transform."""
-    if value is None or isinstance(value, str | bool | float):
+    if isinstance(value, float):
+        return ExactFloat(value)
+    if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
         return _number(field.result_type, value)

@@ -16,7 +16,9 @@ from neve.model.policy import Strategy
 from neve.model.sizes import format_size
 
 STORE_SCHEME = "s3:"
-COPYABLE_SCHEMES = ("file:", STORE_SCHEME)
+#: Stores that Arrow has clients for: Google Cloud Storage, Azure, HDFS.
+ARROW_SCHEMES = ("gs:", "abfs:", "abfss:", "wasb:", "wasbs:", "hdfs:", "viewfs:")
+COPYABLE_SCHEMES = ("file:", STORE_SCHEME, *ARROW_SCHEMES)
 BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
 #: Types whose values nobody but Iceberg's own reader and writer is trusted with.
 LEFT_TO_ICEBERG = re.compile(r"\b(variant|geometry|geography|unknown)\b")
@@ -33,6 +35,11 @@ class GroupFacts:
     min_row_group_bytes: int
     #: None where nobody asks how large files become.
     target_file_size_bytes: int | None = None
+
+    @property
+    def is_through_arrow(self) -> bool:
+        """Whether a task reaches the files through a client of Arrow's."""
+        return self.files[0].path.startswith(ARROW_SCHEMES)
 
     @property
     def files_above_target(self) -> int:
@@ -92,7 +99,7 @@ def _copy_refusal(group: GroupFacts) -> str | None:
 
 def _rows_refusal(group: GroupFacts) -> str | None:
     table = group.table
-    if any(file.path.startswith(STORE_SCHEME) for file in group.files):
+    if any(file.path.startswith((STORE_SCHEME, *ARROW_SCHEMES)) for file in group.files):
         return "objects of a store are not rewritten natively yet"
     if table.sort_order_id != 0:
         return "the table has a sort order, in which Iceberg writes rows"
@@ -128,10 +135,11 @@ def _task_refusal(group: GroupFacts) -> str | None:
         return "encrypted files are not copied"
     if any(file.partition[0] != group.table.current_spec_id for file in files):
         return "the files have an old partition spec, and Iceberg moves rows to the current one"
-    if len({file.path.partition(":")[0] for file in files}) > 1 or not files[0].path.startswith(
-        COPYABLE_SCHEMES
-    ):
-        return "only local files and S3 objects are copied"
+    schemes = {file.path.partition(":")[0] for file in files}
+    if len(schemes) > 1:
+        return "the files lie in several kinds of stores"
+    if not files[0].path.startswith(COPYABLE_SCHEMES):
+        return f"files of {schemes.pop()}: are reached by Iceberg alone"
     return None
 
 

@@ -33,7 +33,10 @@ def route(group: GroupFacts, mode: RewriteMode) -> Route:
 def _reason(row: EngineRow, group: GroupFacts, why: str | None, mode: RewriteMode) -> str:
     if row.decodes:
         return why if why is not None else "asked for" if mode.value == row.engine else row.does
-    return f"{row.does}; {KEEPS_ORDER}" if group.table.sort_order_id != 0 else row.does
+    does = row.does
+    if group.is_through_arrow:
+        does += f" through Arrow's client for {group.files[0].path.partition(':')[0]}:"
+    return f"{does}; {KEEPS_ORDER}" if group.table.sort_order_id != 0 else does
 
 
 def _whole(row: EngineRow, group: GroupFacts) -> str:

@@ -19,17 +19,17 @@ def score_parts(facts: TableFacts, gain: ScanGain) -> tuple[ScorePart, ...]:
     """Points out of 100, and for each part what takes them away."""
     snapshots, manifests = len(facts.snapshots), facts.manifest_count
     return (
-        _part("small_files", gain.file_opens, "file opens that a full scan could save"),
-        _part("deletes", gain.deletes_applied, "deletes that a full scan applies"),
+        _part("small_files", gain.file_opens, "file opens that a scan could save"),
+        _part("deletes", gain.deletes_applied, "deletes that a scan applies"),
         _part(
             "snapshots",
             max(0, snapshots - SNAPSHOT_COUNT[0]),
-            f"snapshots beyond {SNAPSHOT_COUNT[0]}, which every load of the table reads",
+            f"snapshots beyond {SNAPSHOT_COUNT[0]}",
         ),
         _part(
             "manifests",
             max(0, manifests - MANIFEST_COUNT[0]),
-            f"manifests beyond {MANIFEST_COUNT[0]}, which planning a scan may read",
+            f"manifests beyond {MANIFEST_COUNT[0]}",
         ),
     )
 
@@ -37,5 +37,5 @@ def score_parts(facts: TableFacts, gain: ScanGain) -> tuple[ScorePart, ...]:
 def _part(name: str, value: int, what: str) -> ScorePart:
     weight = WEIGHTS[name]
     lost = min(1.0, math.log10(1 + value) / math.log10(1 + WORST))
-    sentence = f"{value:,} {what}; no points are left at {WORST:,}."
+    sentence = f"{value:,} {what}; 0 points at {WORST:,}."
     return ScorePart(name, weight * (1.0 - lost), weight, sentence)

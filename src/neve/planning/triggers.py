@@ -25,7 +25,9 @@ class TableLook:
     small_file_ratio: float | None = None
 
 
-def look_at(facts: TableFacts, small_file_bytes: int, *, has_files: bool) -> TableLook:
+def look_at(
+    facts: TableFacts, small_file_bytes: int, now: datetime, *, has_files: bool
+) -> TableLook:
     """The answers; without files, those of the snapshots alone."""
     others = [snapshot for snapshot in facts.ancestry() if snapshot.job_id is None]
     current = facts.snapshot(facts.snapshot_id) if facts.snapshot_id is not None else None
@@ -33,7 +35,8 @@ def look_at(facts: TableFacts, small_file_bytes: int, *, has_files: bool) -> Tab
     ratio = count_small_files(facts, small_file_bytes) / max(1, len(facts.data_files))
     return TableLook(
         others[0].snapshot_id if others else None,
-        tuple(snapshot.committed_at for snapshot in others),
+        # A writer's clock may be ahead, and a turn in the future would put off all others.
+        tuple(min(snapshot.committed_at, now) for snapshot in others),
         int(deletes) if deletes.isdecimal() else 0,
         ratio if has_files else None,
     )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -48,7 +50,16 @@ def without_comments(text: str) -> str:
 
 
 def parse_json(text: str) -> object:
-    return _parsed("JSON", text, json.loads)
+    return _parsed("JSON", text, partial(json.loads, object_pairs_hook=_without_twins))
+
+
+def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """One of two values of a key would be ignored, and nobody would know which."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise BadDocument(f"has the key {key} twice")
+    return found
 
 
 def _parsed(kind: str, text: str, load: Callable[[str], object]) -> object:
@@ -69,7 +80,35 @@ def _parsed(kind: str, text: str, load: Callable[[str], object]) -> object:
 
 def _load_yaml(text: str) -> object:
     _refuse_what_grows(text)
-    return yaml.load(text, Loader)
+    loader = Loader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _refuse_twins(root)
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _refuse_twins(root: yaml.Node) -> None:
+    """The same for YAML, where a merged mapping may have keys that are said again on purpose."""
+    pending, seen = [root], set[int]()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending += node.value
+            continue
+        said = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(said) != len(set(said)):
+            ((_, name), _), *_ = Counter(said).most_common(1)
+            raise BadDocument(
+                f"has the key {name} twice, line {node.start_mark.line + 1} and below"
+            )
+        pending += [part for pair in node.value for part in pair]
 
 
 def _refuse_what_grows(text: str) -> None:

@@ -105,8 +105,27 @@ def _result(table: pa.Table, limits: QueryLimits) -> QueryResult:
             next_step="Ask for fewer rows or columns.",
         )
     columns = tuple(Column(field.name, str(field.type), False) for field in table.schema)
-    rows = [{name: to_json(value) for name, value in row.items()} for row in table.to_pylist()]
+    kinds = {field.name: field.type for field in table.schema}
+    rows = [
+        {name: to_json(as_object(value, kinds[name])) for name, value in row.items()}
+        for row in table.to_pylist()
+    ]
     return QueryResult(columns, rows, is_truncated)
+
+
+def as_object(value: Any, kind: pa.DataType) -> Any:
+    """Maps with texts for keys as objects, however deep they lie; other maps as lists of pairs."""
+    # Arrow came with the table.
+    import pyarrow.types as types
+
+    if value is None or not types.is_nested(kind):
+        return value
+    if types.is_map(kind):
+        pairs = [(as_object(k, kind.key_type), as_object(v, kind.item_type)) for k, v in value]
+        return dict(pairs) if types.is_string(kind.key_type) else pairs
+    if types.is_struct(kind):
+        return {field.name: as_object(value[field.name], field.type) for field in kind}
+    return [as_object(item, kind.value_type) for item in value]
 
 
 def to_json(value: Any) -> object:

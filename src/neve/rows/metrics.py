@@ -55,13 +55,13 @@ RowMetrics = Mapping[int, ValueMetrics]
 
 def leaf_ids(schema: Schema) -> list[int]:
     """The columns that have statistics: those outside of lists and maps."""
-    return [path[-1].id for path in _leaves(schema.fields)]
+    return [path[-1].id for path in measured_leaves(schema.fields)]
 
 
 def measure(table: Any, schema: Schema) -> dict[int, ValueMetrics]:
     """Of every column outside of lists and maps; the table is evolved to the schema."""
     found = {}
-    for path in _leaves(schema.fields):
+    for path in measured_leaves(schema.fields):
         parts = [_of_chunk(chunk, path) for chunk in table.column(path[0].name).chunks]
         found[path[-1].id] = _all(parts, path[-1])
     return found
@@ -110,10 +110,13 @@ def column_metrics(
     )
 
 
-def _leaves(fields: Sequence[Field], above: tuple[Field, ...] = ()) -> Iterator[tuple[Field, ...]]:
+def measured_leaves(
+    fields: Sequence[Field], above: tuple[Field, ...] = ()
+) -> Iterator[tuple[Field, ...]]:
+    """The ways to the columns that have statistics."""
     for field in fields:
         if field.type.name == STRUCT:
-            yield from _leaves(field.type.children, (*above, field))
+            yield from measured_leaves(field.type.children, (*above, field))
         elif not field.type.is_nested and field.type.name != "unknown":
             yield (*above, field)
 

@@ -5,7 +5,6 @@ NULL equals NULL, every NaN equals every other, and -0.0 is not 0.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neve.model.errors import RowsUnsupported
-from neve.rows.arrow import arrow_type, stored
+from neve.rows.arrow import arrow_type, children, stored
 from neve.rows.schema import Field, Schema
 
 FLOATING: Final = ("float", "double")
@@ -34,7 +33,7 @@ def same_rows(left: Any, right: Any, schema: Schema) -> npt.NDArray[np.bool_]:
 def surely_equal(left: Any, right: Any, schema: Schema) -> bool:
     """Whether two tables hold the same values in the same rows, compared as fast as memory allows.
 
-    False means that nobody knows: other layouts, or floating-point numbers inside of others.
+    False means that nobody knows: they may still be equal in other layouts.
     """
     return left.num_rows == right.num_rows and all(
         _surely_equal(left.column(field.name), right.column(field.name), field)
@@ -50,23 +49,54 @@ def _surely_equal(left: Any, right: Any, field: Field) -> bool:
             left = left.cast(right.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return False
-    if field.type.name in FLOATING:
-        # By their bits: to Arrow 0.0 equals -0.0, and no NaN equals another.
-        kind = pa.int32() if left.type.bit_width == 32 else pa.int64()
-        left, right = (_viewed(each, kind) for each in (left, right))
-    elif any(one.type.name in FLOATING for one in _inside(field)):
+    # By their bits: to Arrow 0.0 equals -0.0, and no NaN equals another.
+    bits = _with_bits(left.type)
+    if _holds_floats(bits):
         return False
+    if bits != left.type:
+        left, right = (_viewed(each, bits) for each in (left, right))
     return bool(left.equals(right))
 
 
+def _with_bits(kind: Any) -> Any:
+    """The type with whole numbers of the same width for floating-point ones, at every depth."""
+    if pa.types.is_floating(kind):
+        return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+    inside = [pa.field(each.name, _with_bits(each.type), each.nullable) for each in children(kind)]
+    if pa.types.is_struct(kind):
+        return pa.struct(inside)
+    if pa.types.is_map(kind):
+        return pa.map_(*inside)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(inside[0])
+    # Other layouts are left as they are, and floating-point numbers in them in doubt.
+    return pa.list_(inside[0]) if pa.types.is_list(kind) else kind
+
+
+def _holds_floats(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _holds_floats(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_floats(kind.storage_type)
+    inside = any(_holds_floats(each.type) for each in children(kind))
+    return inside or bool(pa.types.is_floating(kind))
+
+
 def _viewed(column: Any, kind: Any) -> Any:
-    return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+    if not pa.types.is_nested(kind):
+        return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+    return pa.chunked_array([pa.array(_Reinterpreted(c, kind)) for c in column.chunks], kind)
 
 
-def _inside(field: Field) -> Iterator[Field]:
-    for child in field.type.children:
-        yield child
-        yield from _inside(child)
+class _Reinterpreted:
+    """The buffers of an array, for Arrow's C interface, under a type of the same layout."""
+
+    def __init__(self, array: Any, kind: Any) -> None:
+        self._array, self._kind = array, kind
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        _, data = self._array.__arrow_c_array__()
+        return self._kind.__arrow_c_schema__(), data
 
 
 def plain_values(array: Any, field: Field) -> Any:

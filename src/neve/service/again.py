@@ -53,6 +53,13 @@ def can_be_repeated(request: JobRequest) -> bool:
     return request.operation != ROLLBACK and not request.is_for_trino
 
 
+def is_taken_up(job: Job) -> bool:
+    """Whether a job whose worker vanished is run again, where its table shows nothing of it."""
+    if job.max_attempts == 1 or not can_be_repeated(job.request):
+        return False
+    return job.operation not in LEFT_TO_THE_NEXT_TURN or job.state is JobState.PLANNING
+
+
 def delay_after_loss(job: Job) -> float:
     """A job whose worker vanished is taken up at once; one that loses all workers is not."""
     return retry_delay_seconds(job.attempts - 1) if job.attempts > 1 else 0.0

@@ -33,9 +33,11 @@ from neve.service.services import Services
 class Maintenance(Services):
     """What Neve does with one table, over the ports that it is given."""
 
-    def health(self, table: TableRef) -> Health:
+    def health(self, table: TableRef, *, with_set_policies: bool = True) -> Health:
+        """Without the policies that were set while Neve runs, no state is asked."""
         facts = self.surveyor.survey(table)
-        return assess(facts, self.policies.effective(facts).compaction, self.clock()).health
+        policies = self.policies if with_set_policies else self.policies.configured
+        return assess(facts, policies.effective(facts).compaction, self.clock()).health
 
     def plan(
         self,

@@ -27,6 +27,11 @@ class Policies:
     stored: Callable[[], Sequence[StoredPolicy]] = tuple
 
     @property
+    def configured(self) -> Policies:
+        """Those of the file alone, for whoever only looks while the state is away."""
+        return Policies(self.book)
+
+    @property
     def current(self) -> PolicyBook:
         """The book with the policies of the state after those of the file."""
         found = self.stored()

@@ -21,7 +21,7 @@ from neve.model.job import ROLLBACK, Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
-from neve.service.again import can_be_repeated, delay_after_loss
+from neve.service.again import delay_after_loss, is_taken_up
 from neve.service.context import JobContext
 from neve.service.notices import notify_job
 from neve.service.services import Services
@@ -72,8 +72,7 @@ def settle_unfinished(services: Services, facts: TableFacts) -> list[tuple[Job, 
 
 def _settle(services: Services, job: Job, facts: TableFacts, state: JobState, reason: str) -> None:
     """Give the job its end; one of the queue that left nothing in its table is taken up again."""
-    is_repeated = job.max_attempts > 1 and can_be_repeated(job.request)
-    if state is JobState.FAILED and is_repeated and not is_listed(job.job_id, facts):
+    if state is JobState.FAILED and is_taken_up(job) and not is_listed(job.job_id, facts):
         services.store.requeue(job, f"Its worker ended early. {reason}", delay_after_loss(job))
         # The next attempt takes the tag over, if there is one.
         queued = services.store.job(job.job_id)

@@ -135,6 +135,11 @@ def _groups(number: int) -> str:
     return f"{number} group was" if number == 1 else f"{number} groups were"
 
 
+def _begun_again(number: int) -> str:
+    tasks = "1 task was" if number == 1 else f"{number} tasks were"
+    return f"{tasks} lost, failed or too slow, and begun again; what they left is not committed."
+
+
 def _rebased(number: int) -> str:
     what = "a group" if number == 1 else f"{number} groups"
     return f"Writers deleted rows of {what} meanwhile; those stay deleted in the new files."
@@ -173,6 +178,8 @@ def _run_plan(
             run.refusals.append(result.conflict)
         if result.rebased:
             run.notes.append(_rebased(len(result.rebased)))
+        if result.begun_again:
+            run.notes.append(_begun_again(result.begun_again))
         if result.fell:
             run.notes.append(
                 f"{result.fell[0]} files could not be copied and were rewritten: "

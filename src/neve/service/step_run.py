@@ -63,6 +63,8 @@ class StepResult:
     uses: tuple[EngineUse, ...] = ()
     #: How many new files another engine than the planned one made, and why the first of them.
     fell: tuple[int, str] | None = None
+    #: Tasks that were begun again, because they failed or their executor was lost.
+    begun_again: int = 0
 
 
 @dataclass(frozen=True, slots=True)

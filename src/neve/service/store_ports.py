@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from neve.access.approvals import Approval, ApprovalState
 from neve.access.chain import AuditHead, AuditRow
 from neve.access.keys import ApiKey
+from neve.access.quotas import Usage
 from neve.model.database import WriteKey
 from neve.model.events import RecordedEvent
 from neve.model.expiry import Consumer
@@ -441,6 +442,10 @@ class JobStore(
     @property
     def totals(self) -> StoreTotals:
         """What was counted since the state was made, and how many jobs wait."""
+        ...
+
+    def usage(self, tenant: str, day: date) -> Usage:
+        """Jobs of the tenant without an end, and what those took that ended on a day of UTC."""
         ...
 
     @property

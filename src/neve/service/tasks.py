@@ -65,7 +65,13 @@ def run_in_tasks(run: StepRun) -> StepResult:
         run.remember_leftovers([file.path for r in written.values() for file in r.files])
         raise
     made = [file for result in written.values() for file in result.files]
-    return replace(done, refused=refused, uses=_uses(made), fell=_fell(run.step.engine, made))
+    return replace(
+        done,
+        refused=refused,
+        uses=_uses(made),
+        fell=_fell(run.step.engine, made),
+        begun_again=sum(result.attempt > 0 for result in results),
+    )
 
 
 def _fell(planned: Engine, files: Sequence[WrittenFile]) -> tuple[int, str] | None:

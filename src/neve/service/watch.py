@@ -127,14 +127,14 @@ def read_policy(services: Services) -> Reader:
         if not policy.triggers.is_any:
             return entry
         small = policy.compaction.small_file_bytes
-        look = look_at(facts, small, has_files=False)
-        before = known.look if known else None
-        if policy.triggers.small_file_ratio is not None:
-            if before is not None and before.snapshot_id == look.snapshot_id:
-                look = replace(look, small_file_ratio=before.small_file_ratio)
-            else:
-                # Only the files tell; they are read when somebody has committed.
-                look = look_at(services.surveyor.survey(table), small, has_files=True)
+        now, before = services.clock(), known.look if known else None
+        look = look_at(facts, small, now, has_files=False)
+        if before is not None and before.snapshot_id == look.snapshot_id:
+            ratio = before.small_file_ratio
+            look = replace(look, commits=before.commits, small_file_ratio=ratio)
+        if policy.triggers.small_file_ratio is not None and look.small_file_ratio is None:
+            # Only the files tell; they are read when somebody has committed.
+            look = look_at(services.surveyor.survey(table), small, now, has_files=True)
         return replace(entry, look=look)
 
     return read

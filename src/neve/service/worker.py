@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from neve.model.errors import NeveError, StoreError
+from neve.model.errors import ExecutionError, NeveError, StoreError
 from neve.model.job import SPARK, Job, JobRequest, JobState, Lease
 from neve.model.table import TableRef
 from neve.model.workers import AnnouncedWorker, EngineReport, EngineState
@@ -92,6 +92,10 @@ class Worker:
         while not self.is_draining:
             if not self.take():
                 self._wait_for_change()
+            ended = [thread.name for thread in beside if not thread.is_alive()]
+            # A worker that settles nothing must not go on as if it did.
+            if ended and not self.is_draining:
+                raise ExecutionError(f"{ended[0]} ended by itself.")
 
     def announce(self) -> None:
         """Tell everybody who shares the state that it is there, and how its engine is."""

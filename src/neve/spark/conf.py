@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from neve.model.errors import ConfigError
+from neve.planning import nessie
 from neve.spark.jars import AWS_BUNDLE, POSTGRES_DRIVER, SPARK_RUNTIME, SQLITE_DRIVER
 
 SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -41,6 +42,9 @@ def catalog_conf(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         raise ConfigError(
             f"Catalog {name} has no uri.", next_step=f"Set catalogs.{name}.uri in neve.yaml."
         )
+    nessie.refuse_ref(name, properties)
+    if kind == "nessie":
+        properties = nessie.rest_properties(name, properties)
     values = dict(CATALOG_IMPLEMENTATIONS[kind])
     if values.get("type") == "rest":
         values |= REST_TIMEOUTS
@@ -49,9 +53,6 @@ def catalog_conf(name: str, properties: Mapping[str, str]) -> dict[str, str]:
             values[RENAMED.get(key, key)] = value
     if kind == "sql":
         values.update(_jdbc(name, properties["uri"]))
-    if kind == "nessie":
-        uri = values["uri"].rstrip("/")
-        values["uri"] = uri if "/iceberg" in uri else f"{uri}/iceberg"
     values.update(_file_io(properties))
     # A cached table may be stale for as long as somebody asks for it.
     values.setdefault("cache-enabled", "false")

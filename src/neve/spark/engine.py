@@ -29,6 +29,7 @@ from neve.model.table import TableRef
 from neve.model.workers import EngineReport, EngineState
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
+from neve.spark.executors import AUTO, make_ready
 from neve.spark.files import delete_files
 from neve.spark.footers import open_files
 from neve.spark.gate.session import close_gate
@@ -68,11 +69,15 @@ class SparkEngine(StartedSession):
         self,
         make_session: Callable[[], SparkSession],
         storage: Callable[[TableRef], Storage] | None = None,
+        package: str = AUTO,
     ) -> None:
         """With `storage`, which tells how a table's files are reached, some are listed without
         a session."""
         super().__init__(make_session)
         self._storage_of = storage
+        self._package = package
+        #: The session whose executors are known to run Neve's tasks.
+        self._ready: SparkSession | None = None
         self._cancelled: set[str | None] = set()
 
     @contextmanager
@@ -120,6 +125,15 @@ class SparkEngine(StartedSession):
                 raise JobCancelled(f"{what} was cancelled.") from error
             raise
 
+    @contextmanager
+    def _in_tasks(self, what: str) -> Iterator[SparkSession]:
+        """The same for what runs inside of tasks, on executors that are ready for it."""
+        with self._working(what) as session:
+            if self._ready is not session:
+                make_ready(session, self._package)
+                self._ready = session
+            yield session
+
     def warm_up(self) -> bool:
         cold = self._session is None
         with self._working("Starting Spark"):
@@ -155,7 +169,7 @@ class SparkEngine(StartedSession):
 
     def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
         """Of the Parquet files, those whose values Iceberg's reader would take for others."""
-        with self._working(f"Opening files of table {table}") as session:
+        with self._in_tasks(f"Opening files of table {table}") as session:
             return find_misread(session, table, paths, _storage(session, table))
 
     def execute(
@@ -174,7 +188,7 @@ class SparkEngine(StartedSession):
         reporter: Reporter,
     ) -> list[TaskResult]:
         """Write new files inside tasks. Nothing is committed."""
-        with self._working(f"Rewriting files of table {table}") as session:
+        with self._in_tasks(f"Rewriting files of table {table}") as session:
             storage = _storage(session, table)
             written = session.sparkContext.accumulator(0)
             total = sum(item.size_bytes for task in tasks for item in task.inputs)
@@ -277,14 +291,14 @@ class SparkEngine(StartedSession):
                 found = sweep_here(listing, self._storage_of(table), read_reachable, watched)
             if found is not None:
                 return found
-        with self._working(what) as session:
+        with self._in_tasks(what) as session:
             storage = _storage(session, table)
             with report_tasks(session, reporter), listing_errors(what):
                 return sweep(session, listing, storage, read_reachable, watched)
 
     def look_up(self, table: TableRef, paths: Sequence[str]) -> list[ListedFile]:
         what = f"Looking up files of table {table}"
-        with self._working(what) as session, engine_errors(what):
+        with self._in_tasks(what) as session, engine_errors(what):
             return look_up(session, paths, _storage(session, table))
 
     def open_files(
@@ -297,7 +311,7 @@ class SparkEngine(StartedSession):
         """Compare files with what manifests say."""
         # Iceberg need not load a damaged table whose files lie on this machine.
         is_remote = any(claim.path.partition(":")[0] in S3_SCHEMES for claim in claims)
-        with self._working(f"Opening files of table {table}") as session:
+        with self._in_tasks(f"Opening files of table {table}") as session:
             storage = _storage(session, table) if is_remote else Storage()
             with report_tasks(session, reporter):
                 return open_files(session, claims, columns, storage)
@@ -325,8 +339,8 @@ class SparkEngine(StartedSession):
 class BorrowedEngine(SparkEngine):
     """Runs on a session of the caller's, which is never stopped here."""
 
-    def __init__(self, session: SparkSession) -> None:
-        super().__init__(lambda: session)
+    def __init__(self, session: SparkSession, package: str = AUTO) -> None:
+        super().__init__(lambda: session, package=package)
 
     def start_soon(self) -> None:
         pass

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -91,11 +92,24 @@ def _refuse_foreign(session: SparkSession, table: TableRef) -> None:
 
 
 def write_batch(
-    session: SparkSession, table: TableRef, batch: int, events: int, event_types: Sequence[str]
+    session: SparkSession,
+    table: TableRef,
+    batch: int,
+    events: int,
+    event_types: Sequence[str],
+    *,
+    digests: bool = False,
 ) -> None:
-    """One micro-batch, as a streaming job would commit it: small, and into every partition."""
+    """One micro-batch, as a streaming job would commit it, into every partition.
+
+    With `digests` for ids, files are as large as their events are many.
+    """
+    frame = _events(session, batch, events, event_types)
+    if digests:
+        told = F.concat_ws("/", F.lit(batch), F.col("event_id"))
+        frame = frame.withColumns({"event_id": F.sha2(told, 256), "session_id": F.md5(told)})
     with engine_errors(f"Writing a micro-batch to {table}"):
-        _events(session, batch, events, event_types).writeTo(spark_name(table)).append()
+        frame.writeTo(spark_name(table)).append()
 
 
 def _events(
@@ -145,6 +159,26 @@ def time_query(session: SparkSession, table: TableRef, event_type: str, runs: in
             rows = query.select("*").collect()
             seconds.append(time.perf_counter() - started)
     return TimedQuery(median(seconds), rows)
+
+
+def rewrite_by_iceberg(session: SparkSession, table: TableRef, target_bytes: int) -> None:
+    """Iceberg's own procedure, as anybody calls it."""
+    procedure = sql_name(table.catalog, "system", "rewrite_data_files")
+    with engine_errors(f"Compacting {table} by Iceberg's procedure"):
+        session.sql(
+            f"CALL {procedure}(table => :table, options => map("
+            "'target-file-size-bytes', :target, 'min-input-files', '2'))",
+            args={"table": sql_name(*table.namespace, table.name), "target": str(target_bytes)},
+        ).collect()
+
+
+def row_sum(session: SparkSession, table: TableRef) -> tuple[Any, ...]:
+    """All rows in two numbers, whatever their order."""
+    frame = session.table(spark_name(table))
+    hashed = F.xxhash64(*frame.columns).cast("decimal(20, 0)")
+    with engine_errors(f"Reading {table}"):
+        (row,) = frame.agg(F.count(F.lit(1)), F.sum(hashed)).collect()
+    return tuple(row)
 
 
 def count_rows(session: SparkSession, table: TableRef) -> int:

@@ -81,6 +81,9 @@ def build_session(
     keep_py4j_quiet()
     with _own_interrupts():
         session = _start(java, settings, environ, log)
+    if not is_local(master) and (program := settings.get("spark.pyspark.python")):
+        # spark-submit sees to it for its own applications alone.
+        session.sparkContext.pythonExec = program
     keep_accumulators_quiet(getattr(session.sparkContext, "_accumulatorServer", None))
     return session
 

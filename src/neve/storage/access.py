@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
+ARROW_PREFIXES = ("gcs.", "adls.", "hdfs.")
 S3_KEYS = {
     "s3.endpoint": "endpoint_url",
     "s3.access-key-id": "aws_access_key_id",
@@ -34,6 +35,8 @@ class Storage:
     upload_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Why objects of this storage are not written by us, if they are not.
     refusal: str | None = None
+    #: Settings of stores that Arrow reaches, as the table's FileIO has them.
+    arrow_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def s3_client(self) -> Any:
         """A client for the store; boto3 is needed only where tables lie in S3."""
@@ -65,6 +68,7 @@ def storage_of(properties: Mapping[str, str]) -> Storage:
         path_style=_is_on(properties, "s3.path-style-access"),
         upload_options=_upload_options(properties),
         refusal=_refusal(properties),
+        arrow_settings={k: v for k, v in properties.items() if k.startswith(ARROW_PREFIXES)},
     )
 
 

@@ -3,7 +3,8 @@
 A location has keys: its text in one spelling and, for a local file, the real path behind links of
 folders and of the file itself, and the number under which the file system keeps it. Two locations
 that share a key may be one file, and neither is deleted for the other's sake. A client may read
-percent signs and `..` in more than one way, so every reading counts.
+percent signs and `..` in more than one way, and begin a relative path or one without a scheme
+somewhere else, so every reading counts.
 """
 
 from __future__ import annotations
@@ -16,13 +17,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from neve.planning.locations import bare_path, scheme_of, text_key, unescaped
+from neve.planning.locations import (
+    bare_path,
+    comparable_path,
+    scheme_of,
+    text_key,
+    unescaped,
+)
 
 FILE = "file:"
 #: Names that mean what they say: nothing in them is escaped, composed or a step elsewhere.
 PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._=+@,~ -]+", re.ASCII)
 #: Of folders; deeper ones are resolved by the system alone.
 MAX_DEPTH = 100
+#: A path that begins in whatever folder its writer worked in.
+RELATIVE = re.compile(r"(?:file:(?!/))?(?![/]|[a-z][a-z0-9+.\-]*:)(.+)", re.I | re.S)
+#: Where some clients take a name to end.
+CUT_OFF = re.compile(r"[?#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +45,33 @@ class _Place:
     is_there: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What a folder's name may mean: beginnings of keys, and folders of this machine."""
+
+    texts: tuple[str, ...]
+    places: tuple[_Place, ...]
+
+
 class Resolver:
     """Resolves many locations; folders are looked at once, so keep one only for one reading."""
 
     def __init__(self) -> None:
-        self._folders: dict[str, tuple[str, list[_Place]]] = {}
+        self._folders: dict[str, _Folder] = {}
         self._local: dict[str, tuple[str, ...] | None] = {}
         self._real: dict[str, str] = {}
 
     def keys(self, location: str) -> set[int]:
         """Numbers of 64 bits. Where two locations share one, they may be one file."""
+        if "?" in location or "#" in location:
+            return self._keys(location) | self._keys(CUT_OFF.split(location, maxsplit=1)[0])
+        return self._keys(location)
+
+    def _keys(self, location: str) -> set[int]:
         folder, _, name = location.rpartition("/")
         if folder and PLAIN_NAME.fullmatch(name):
             return self._plain_keys(folder, name)
-        keys = {hash(text_key(location))}
+        keys = {hash(text) for text in _text_keys(location)}
         for path in self._local_paths(location):
             keys.add(hash(text_key(f"file:{path}")))
             keys.update(_file_keys(path))
@@ -57,24 +81,25 @@ class Resolver:
         """The same for a name of which only the folder needs to be looked at."""
         if folder not in self._folders:
             self._folders[folder] = self._look_at(folder)
-        text, places = self._folders[folder]
+        found = self._folders[folder]
         folded = name.casefold()
-        keys = {hash(text + folded)}
-        for place in places:
-            if place.text != text:
+        keys = {hash(text + folded) for text in found.texts}
+        for place in found.places:
+            if place.text not in found.texts:
                 keys.add(hash(place.text + folded))
             if place.is_there:
                 keys.update(_file_keys(place.path + name))
         return keys
 
-    def _look_at(self, folder: str) -> tuple[str, list[_Place]]:
+    def _look_at(self, folder: str) -> _Folder:
         """The folder in one spelling, and the real folders that it may mean."""
         paths = [posixpath.join(real, "") for real in self._real_folders(folder) or ()]
-        places = [
+        places = (
             _Place(path, text_key(f"file:{path}x").removesuffix("x"), os.path.isdir(path))
             for path in paths
-        ]
-        return text_key(f"{folder}/x").removesuffix("x"), places
+        )
+        texts = (text.removesuffix("x") for text in _text_keys(f"{folder}/x"))
+        return _Folder(tuple(texts), tuple(places))
 
     def real_names(self, location: str) -> set[str]:
         """Other names of a local file, by the real folders behind its own; none for most."""
@@ -83,6 +108,8 @@ class Resolver:
 
     def _local_paths(self, location: str) -> list[str]:
         """Real paths that the location may mean on this machine, its last part not followed."""
+        if "/" not in location and (found := RELATIVE.fullmatch(location)):
+            location = f"./{found[1]}"
         folder, _, name = location.rpartition("/")
         if folder not in self._local:
             self._local[folder] = self._real_folders(folder)
@@ -114,6 +141,21 @@ class Resolver:
         return self._real[path]
 
 
+def _text_keys(location: str) -> Iterator[str]:
+    """One spelling for every store that the location may be of."""
+    yield text_key(location)
+    if location.startswith("/"):
+        # Of whatever file system is the default one, which is this machine's or that of a cluster.
+        yield text_key(f"hdfs:{location}")
+    elif RELATIVE.fullmatch(location):
+        yield _ending(location)
+
+
+def _ending(location: str) -> str:
+    """All that is sure of a relative path: how its file is called."""
+    return f"relative|{comparable_path(location).rpartition('/')[2]}"
+
+
 def _file_keys(path: str) -> Iterator[int]:
     """Keys of what is there by this name; the name itself counts all the same."""
     try:
@@ -137,6 +179,8 @@ def _real(path: str) -> str:
 def _readings(location: str) -> Iterator[str]:
     """The local path as it is written and without escapes, each also with `..` taken as text."""
     written = [bare_path(location)]
+    if found := RELATIVE.fullmatch(location):
+        written.append(posixpath.join(os.getcwd(), found[1]))
     if location[: len(FILE)].lower() == FILE:
         # In `file://a/b`, some clients take the host for a folder.
         written.append("/" + location[len(FILE) :].lstrip("/"))
@@ -154,7 +198,7 @@ class Sought:
         self._resolver = Resolver()
         self._paths: dict[int, list[str]] = defaultdict(list)
         for path in paths:
-            for key in self._resolver.keys(path):
+            for key in {*self._resolver.keys(path), hash(_ending(path))}:
                 self._paths[key].append(path)
 
     @property

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.model.errors import ConfigError, EnvironmentProblem
+from neve.retries import keep_output_clean
 from neve.store.address import check_address, is_redis
 from neve.store.sqlite import SqliteStore
 
@@ -23,17 +24,14 @@ def open_store(url: str, prefix: str = "neve") -> SqliteStore | RedisStore:
 def open_redis(url: str, prefix: str) -> RedisStore:
     check_address(url)
     try:
-        # Whoever keeps the state in a file needs neither of both packages.
-        import stamina.instrumentation
-
+        # Whoever keeps the state in a file needs neither of its packages.
         from neve.store.redis.store import RedisStore
     except ImportError as error:
         raise EnvironmentProblem(
             f"state.url needs the package {error.name}, which is not installed.",
             next_step="pip install 'neve[redis]'",
         ) from error
-    # Its own choice would be structlog, which prints to where results are printed.
-    stamina.instrumentation.set_on_retry_hooks([stamina.instrumentation.LoggingOnRetryHook])
+    keep_output_clean()
     return RedisStore(url, prefix=prefix)
 
 

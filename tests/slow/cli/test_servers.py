@@ -292,3 +292,21 @@ def test_a_server_that_goes_leaves_nobody_waiting(events, engine, run_json, monk
 
     assert code == 1
     assert "The server has gone" in document["error"]["message"]
+
+
+@pytest.mark.promise(58)
+@pytest.mark.usefixtures("events", "engine")
+def test_a_server_that_asks_who_comes_is_told_by_the_environment(run, run_json, monkeypatch):
+    monkeypatch.setenv("NEVE_ACCESS__ENABLED", "true")
+    made, _ = run_json("keys", "create", "me", "--role", "viewer", "--tables", "lake")
+    with Neve.open() as neve, serving(neve) as port:
+        words = ("jobs", "--server", f"http://127.0.0.1:{port}")
+        refused = run(*words)
+        monkeypatch.setenv("NEVE_API_KEY", made["key"])
+        answered = run(*words)
+        monkeypatch.setenv("NEVE_API_KEY", "neve_wrong_key")
+        wrong = run(*words)
+
+    assert (refused.exit_code, answered.exit_code, wrong.exit_code) == (1, 0, 1)
+    assert "NEVE_API_KEY" in refused.stderr
+    assert "neve_wrong_key" not in wrong.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 
 import httpx2
@@ -20,6 +21,7 @@ from neve.model.errors import (
     ServerRefused,
     StoreError,
     TableNotFound,
+    TooMuch,
 )
 from neve.model.job import JobState, Progress
 from neve.model.outcome import Status
@@ -184,11 +186,87 @@ def test_a_server_that_stays_away_ends_a_stream(client, queued, monkeypatch):
         list(client.events("j1"))
 
 
-def test_a_job_that_takes_too_long_is_said(client, queued, run_next, monkeypatch):
+def test_a_job_that_takes_too_long_is_said_in_time(client, queued):
+    """Nobody runs it, so that the server says nothing about it."""
     queued()
-    monkeypatch.setattr(NeveClient, "events", lambda self, job_id: iter(()))
-    with pytest.raises(ServerError, match="queued after 5 seconds"):
-        client.wait("j1", timeout_seconds=5)
+    begun = time.monotonic()
+    with pytest.raises(ServerError, match=r"queued after 0\.2 seconds"):
+        client.wait("j1", timeout_seconds=0.2)
+    assert time.monotonic() - begun < 5
+
+
+NOT_NOW = {"type": "urn:neve:problem:store", "detail": "Gone."}
+
+
+def test_a_server_whose_state_is_away_for_a_while_is_waited_for(client, queued, run_next):
+    queued()
+    run_next()
+    lost = [httpx2.ReadError("lost"), httpx2.Response(503, json=NOT_NOW), httpx2.Response(502)]
+    flaky(client, lost * 4)
+    assert client.wait("j1").status == "succeeded"
+
+
+def test_a_stream_goes_on_after_the_state_was_away(client, queued, run_next, monkeypatch):
+    queued()
+    run_next()
+    stream, troubles = Connection._stream, [StoreError("Gone."), TooMuch("Slowly.")]
+
+    def troubled(self, path, after):
+        if troubles:
+            raise troubles.pop()
+        yield from stream(self, path, after)
+
+    monkeypatch.setattr(Connection, "_stream", troubled)
+    assert list(client.events("j1"))[-1].state == "succeeded"
+
+
+@pytest.mark.parametrize("wait", [NeveClient.wait, lambda *a: list(NeveClient.events(*a))])
+def test_a_job_that_there_is_not_is_not_waited_for(client, wait):
+    with pytest.raises(ServerRefused) as raised:
+        wait(client, "nope")
+    assert raised.value.status == 404
+
+
+STRANGE = [b"{}", b"[]", b"null", b"1", b'"neve"', b'{"jobs": 1}', b'{"created_at": "soon"}']
+ASKED = {
+    "job": lambda client: client.job("j1"),
+    "jobs": lambda client: list(client.jobs()),
+    "plan": lambda client: client.plan("p1"),
+    "compact": lambda client: client.compact(TABLE),
+    "tables": lambda client: list(client.tables()),
+    "policies": lambda client: client.policies(),
+    "set aside": lambda client: client.set_aside_tables(),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("content", STRANGE)
+def test_an_answer_of_something_else_is_one_sentence(asked, content):
+    with NeveClient("http://127.0.0.1:9", sleep=lambda seconds: None) as client:
+        flaky(client, [httpx2.Response(200, content=content)] * 9)
+        with pytest.raises(ServerError) as raised:
+            ASKED[asked](client)
+    assert "address" in raised.value.next_step
+
+
+def test_a_server_that_wants_to_know_is_told_who_asks():
+    with NeveClient("http://127.0.0.1:9", api_key="neve_abc") as client:
+        assert client._http.headers["Authorization"] == "Bearer neve_abc"
+
+
+@pytest.mark.parametrize("key", ["a b", "a\nb", "\u00e9", "\r"])
+def test_a_key_that_cannot_be_one_is_not_quoted(key):
+    with pytest.raises(InputError) as raised:
+        NeveClient("http://127.0.0.1:9", api_key=key)
+    assert key not in raised.value.message
+
+
+def test_figures_of_a_server_that_is_away(monkeypatch):
+    with (
+        NeveClient("http://127.0.0.1:9", sleep=lambda seconds: None) as nobody,
+        pytest.raises(ServerError),
+    ):
+        nobody.metrics()
 
 
 def flaky(client, answers):

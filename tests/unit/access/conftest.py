@@ -56,13 +56,14 @@ class World:
 
 
 @contextmanager
-def opened(lake, folder, policies=(), **access):
+def opened(lake, folder, policies=(), more=None, **access):
     folder.mkdir(exist_ok=True)
     settings = {
         "catalogs": {"lake": lake.properties},
         "state": {"url": f"sqlite:///{folder}/state.db"},
         "access": {"enabled": True, **access},
         "policies": list(policies),
+        **(more or {}),
     }
     path = folder / "neve.yaml"
     path.write_text(yaml.safe_dump(settings))

@@ -141,6 +141,9 @@ COMMANDS = [
     ["rollback", OWN, "--to-snapshot", "-1"], ["rollback", OWN, "--job", "../../x"],
     ["orphans", OWN, "--older-than", "0s"], ["plan", "nothing.*"],
     ["keys", "create", "x", "--role", "viewer", "--tables", "a b"], ["keys", "revoke", "../x"],
+    ["compact", OWN, "--no-such-option", "x"], ["compact"], ["no-such-command", OWN], ["--nope"],
+    ["compact", OWN, "--engine", "flink"], ["expire", OWN, "--retain-last", "many"], ["keys", "x"],
+    ["compact", OWN, "--c", "\u202e"],
     ["audit", "verify", "--noted", "1:x"], ["job", "../../etc/passwd"], ["cancel", "<script>"],
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from neve import Neve
 from neve.access.rights import Grant, Role
 from neve.api.app import create_app
+from neve.aws_lambda.function import Function
 from neve.cli.main import app
 from neve.model.errors import NeveError
 from neve.model.job import JobRequest
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.promise(61)
 #: name that holds a secret must be put here and into `Settings.secrets`.
 SECRETS = {
     "access.audit_key": "canary-audit-key-7Q",
+    "database.service_key": "canary-service-key-7Q",
     "trino.password": "canary-trino-pw-7Q",
 }
 #: Texts in settings that are names, sizes, times and addresses.
@@ -91,6 +93,10 @@ def config(tmp_path, monkeypatch):
         "trino": {"password": SECRETS["trino.password"]},
         "notifications": {"channels": {"ops": "json://127.0.0.1:1/CanaryHook7Q6"}},
         "access": {"enabled": True, "audit_key": SECRETS["access.audit_key"]},
+        "database": {
+            "service_url": "http://canary-user-7Q4:canary-pw-7Q2@127.0.0.1:1/",
+            "service_key": SECRETS["database.service_key"],
+        },
     }  # fmt: skip
     Path("neve.yaml").write_text(yaml.safe_dump(settings))
     return settings
@@ -146,6 +152,50 @@ def test_requests_that_fail_tell_no_secret(config):
         assert_clean(json.dumps([row.text for row in neve.access.audit_rows(limit=1000)]))
         assert_clean(store.jobs(), store.events_after("j1"), neve.readiness())
         assert secret not in json.dumps([row.text for row in neve.access.audit_rows(limit=1000)])
+
+
+def database_bodies():
+    place = {"tenant_id": "acme", "table": "users"}
+    fields = {"fields": {"a": {"type": "string"}}}
+    yield {"operation": "CREATE_TABLE", **place, "schema": fields}
+    yield {"operation": "WRITE", **place, "records": [{"a": "b"}]}
+    yield {"operation": "QUERY", **place, "sql": "SELECT 1 FROM users"}
+    yield {"operation": "COMPACT", **place, "force": True}
+
+
+@pytest.mark.timeout(120)
+def test_database_operations_that_fail_tell_no_secret_on_either_edge(config, caplog):
+    with Neve.open() as neve:
+        grants = [Grant(Role.ADMIN, purge=True)]
+        _, secret = neve.access.create_key("all", grants, all_tenants=True)
+        headers = {"Authorization": f"Bearer {secret}"}
+        function = Function(lambda: neve)
+        with TestClient(create_app(neve), raise_server_exceptions=False) as client:
+            for body in database_bodies():
+                answer = client.post("/api/v1/database", headers=headers, json=body)
+                event = {"httpMethod": "POST", "path": "/database", "headers": headers}
+                told = function({**event, "body": json.dumps(body)})
+                assert {answer.status_code, told["statusCode"]} <= {500, 502, 503}
+                assert_clean(answer.text, answer.headers, json.dumps(told))
+                assert secret not in answer.text + json.dumps(told)
+            assert_clean(client.get("/metrics", headers=headers).text)
+        rows = [row.text for row in neve.access.audit_rows(limit=1000)]
+        assert len(rows) == 1 + 2 * 4
+        assert_clean(json.dumps(rows), caplog.text, neve._services.store.jobs())
+        assert secret not in json.dumps(rows) + caplog.text
+
+
+@pytest.mark.timeout(120)
+def test_a_state_that_cannot_be_reached_tells_no_secret(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = "redis://canary-user-7Q4:canary-pw-7Q2@127.0.0.1:1/0"
+    catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path)}
+    settings = {"catalogs": {"lake": catalog}, "state": {"url": url}}
+    Path("neve.yaml").write_text(yaml.safe_dump(settings))
+    for words in (["jobs"], ["doctor"], ["keys", "list"]):
+        done = CliRunner().invoke(app, ["-vv", *words, "-o", "json"])
+        assert done.exit_code == 1, words
+        assert_clean(done.output)
 
 
 def test_settings_and_callers_do_not_show_secrets_by_themselves(config):

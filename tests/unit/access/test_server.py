@@ -316,7 +316,7 @@ def test_a_caller_asks_so_often(make_world):
 
 @pytest.mark.promise(60)
 def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
-    monkeypatch.setattr("neve.api.rates.FAILURES_PER_MINUTE", 3)
+    monkeypatch.setattr("neve.access.rates.FAILURES_PER_MINUTE", 3)
     world = make_world()
     headers = {"Authorization": "Bearer neve_aaaaaaaaaa_guess"}
     statuses = [world.client.get("/api/v1/jobs", headers=headers).status_code for _ in range(5)]
@@ -399,3 +399,28 @@ def test_pages_of_other_sites_do_not_reach_a_server_that_asks_nobody(make_world)
         world.store.resume(world.neve.table(OWN))
         for path in world.store._path.parent.glob("state.db*"):
             path.unlink()
+
+
+@pytest.mark.promise(56)
+def test_which_catalogs_there_are_is_not_told(world):
+    """A name in no catalog is answered as one in a catalog of others is."""
+    headers = world.key()
+
+    def asked(name):
+        yield world.client.get(f"/api/v1/tables/{name}", headers=headers)
+        yield world.client.get("/api/v1/tables", params={"pattern": name}, headers=headers)
+        yield world.client.post("/api/v1/compact", json={"table": name}, headers=headers)
+        yield world.client.post("/api/v1/plans", json={"table": name}, headers=headers)
+        yield world.client.post(f"/api/v1/schedules/{name}/trigger", json={}, headers=headers)
+        yield world.client.get("/api/v1/jobs", params={"table": name}, headers=headers)
+        yield world.client.put(f"/api/v1/set-aside/{name}", json={"reason": "x"}, headers=headers)
+
+    for known, unknown in zip(asked(OTHER), asked("cold.hush.events"), strict=True):
+        assert (known.status_code, known.text.replace("lake", "cold")) == (
+            unknown.status_code,
+            unknown.text,
+        )
+        assert "lake" not in unknown.text
+    everything = world.key("admin", "*", tenant="", all_tenants=True)
+    told = world.client.get("/api/v1/tables/cold.hush.events", headers=everything)
+    assert "(configured: lake)" in told.json()["detail"]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from neve.api.bodies import Jobs, job_body, listed_job
+from neve.api.values import make_cursor
 from neve.model.job import JobState, Progress
 from neve.model.outcome import Status
 
@@ -48,6 +49,13 @@ def test_a_page_goes_on_where_it_ended_though_new_jobs_come(api, queued):
     queued("new")
     rest = api.get(JOBS, params={"limit": 9, "cursor": first["next_cursor"]}).json()
     assert [job["job_id"] for job in rest["jobs"]] == ["j1", "j0"]
+
+
+@pytest.mark.parametrize("path", [JOBS, "/api/v1/tables/analytics.events/history"])
+@pytest.mark.parametrize("number", [2**63, -(2**63), 10**30, 10**300])
+def test_a_cursor_that_no_store_can_look_for_is_refused(api, path, number):
+    response = api.get(path, params={"cursor": make_cursor(number)})
+    assert (response.status_code, response.json()["type"]) == (422, "urn:neve:problem:cursor")
 
 
 @pytest.mark.parametrize("cursor", ["x", "ä", "bnVsbA", "WyJhIl0", "W1tbW1tb", "W3RydWVd"])

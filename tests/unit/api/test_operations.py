@@ -44,7 +44,7 @@ def test_expiry_is_queued_when_it_is_told_to(api, store):
         ({"action": "look"}, {"quarantine": False, "purge": False}),
         ({"action": "quarantine"}, {"quarantine": True, "purge": False}),
         ({"action": "purge"}, {"quarantine": False, "purge": True}),
-        ({"action": "restore", "paths": ["file:///x"]}, {"restore": ["file:///x"]}),
+        ({"action": "restore"}, {"restore": []}),
     ],
 )
 @pytest.mark.promise(48)
@@ -68,6 +68,8 @@ def test_a_sweep_does_no_more_than_it_is_told(api, store, action, arguments):
         ("orphans", {"action": "quarantine", "max_orphan_ratio": 2}, "validation"),
         ("orphans", {"action": "purge", "paths": ["file:///x"]}, "validation"),
         ("orphans", {"action": "restore", "older_than": "3d"}, "validation"),
+        ("orphans", {"action": "restore", "paths": ["file:///x"]}, "input"),
+        ("orphans", {"action": "restore", "paths": ["file:///etc/passwd", "../x"]}, "input"),
         ("orphans", {"location": "s3://other/"}, "validation"),
         ("rollback", {}, "validation"),
         ("rollback", {"snapshot_id": 1, "job_id": "j"}, "validation"),
@@ -142,6 +144,56 @@ def test_maintain_with_a_key_is_the_same_jobs(api, store):
     )
     assert first == second
     assert len(store.jobs()) == len(first["jobs"])
+
+
+MANIFESTS, STATS = "rewrite_manifests", "compute_table_stats"
+TRIGGER = "/api/v1/schedules/production.analytics.events/trigger"
+COMPACT = {"namespace": "analytics", "table": "events"}
+REUSED = "urn:neve:problem:idempotency-key-reused"
+#: Requests that are different, whatever of them comes first.
+DIFFERENT = {
+    "all": (f"{EVENTS}/maintain", {}),
+    "all, if due": (f"{EVENTS}/maintain", {"only_due": True}),
+    "one": (f"{EVENTS}/maintain", {"operations": [MANIFESTS]}),
+    "another": (f"{EVENTS}/maintain", {"operations": [STATS]}),
+    "both": (f"{EVENTS}/maintain", {"operations": [MANIFESTS, STATS]}),
+    "one with values": (
+        f"{EVENTS}/maintain",
+        {"operations": [MANIFESTS], "overrides": {"budget.max_seconds": 60}},
+    ),
+    "compaction by its name": (f"{EVENTS}/maintain", {"operations": ["rewrite_data_files"]}),
+    "the turn": (TRIGGER, {}),
+    "compaction": ("/api/v1/compact", COMPACT),
+    "expiry": (f"{EVENTS}/expire", {"apply": True}),
+}
+
+
+@pytest.mark.promise(47)
+@pytest.mark.parametrize("first", DIFFERENT)
+def test_a_key_is_for_one_request_whatever_route_it_comes_by(api, store, first):
+    def send(name):
+        path, body = DIFFERENT[name]
+        return api.post(path, json=body, headers={"Idempotency-Key": "k"})
+
+    before, jobs = send(first), len(store.jobs())
+    after = {name: send(name).json() for name in DIFFERENT}
+
+    assert after.pop(first) == before.json()
+    assert {answer["type"] for answer in after.values()} == {REUSED}
+    assert len(store.jobs()) == jobs > 0
+
+
+@pytest.mark.promise(47)
+def test_the_same_request_is_the_same_jobs_after_the_policy_has_changed(api, store):
+    headers = {"Idempotency-Key": "k"}
+    before = api.post(f"{EVENTS}/maintain", json={}, headers=headers).json()
+    run = store.schedule_states()
+    policy = {"operations": {"rewrite_data_files": {"enabled": False}}}
+    api.put("/api/v1/policies/less", json=policy, headers={"If-None-Match": "*"})
+
+    assert api.post(f"{EVENTS}/maintain", json={}, headers=headers).json() == before
+    assert len(store.jobs()) == len(before["jobs"])
+    assert store.schedule_states() == run
 
 
 def test_a_dry_run_of_maintain_says_what_would_be_done(api, store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -116,3 +117,21 @@ def moved_on(monkeypatch):
         "survey",
         lambda self, table, **asked: replace(survey(self, table, **asked), data_files=()),
     )
+
+
+@pytest.mark.parametrize("change", [{"steps": 1}, {"table": None}, {"cost": {}}, "not a plan"])
+def test_a_plan_of_another_version_is_said(api, made, store, change):
+    document = json.loads(store.plans.plan(made["plan_id"]).document)
+    other = {**document, **change} if isinstance(change, dict) else change
+    ref = store.plans.plan(made["plan_id"]).table
+    store.plans.keep("other", ref, json.dumps(other), "")
+
+    answers = [
+        api.get(f"{PLANS}/other"),
+        api.post(f"{PLANS}/other/approve", json={"approved_by": "ann"}),
+        api.post(f"{PLANS}/other/apply"),
+    ]
+
+    assert {answer.json()["type"] for answer in answers} == {"urn:neve:problem:plan"}
+    assert len(api.get(PLANS).json()["plans"]) == 2
+    assert store.jobs() == []

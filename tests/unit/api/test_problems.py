@@ -87,7 +87,10 @@ def test_a_defect_tells_nothing_of_itself(api, monkeypatch):
     ("content", "content_type", "status", "name"),
     [
         (b"{", "application/json", 400, "not-json"),
-        (b"\xff", "application/json", 400, "bad-request"),
+        (b'{"table": "\xe9"}', "application/json", 400, "not-json"),
+        (b"\xff\xfe\xff", "application/json", 400, "not-json"),
+        (b'{"priority": ' + b"9" * 5000 + b"}", "application/json", 400, "not-json"),
+        (b"\xff", "application/json", 400, "not-json"),
         (b"[" * 100_000, "application/json", 400, "body-too-deep"),
         (b"{}", "text/plain", 422, "validation"),
         (b"", "application/json", 422, "validation"),

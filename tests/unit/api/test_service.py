@@ -85,6 +85,20 @@ def test_a_store_that_is_gone_is_not_ready(api, monkeypatch):
     assert (check["is_ready"], check["next_step"]) == (False, "Bring it back.")
 
 
+def test_a_store_that_is_gone_is_waited_for_once(api, monkeypatch):
+    asked = []
+
+    def gone(*_):
+        asked.append(1)
+        raise StoreError("The state is gone.")
+
+    monkeypatch.setattr("neve.store.sqlite.SqliteStore.set_aside_tables", gone)
+    monkeypatch.setattr("neve.store.workers.SqliteWorkers.all", gone)
+    answer = api.get("/ready").json()
+    assert [check["is_ready"] for check in answer["checks"]] == [False, True, False]
+    assert asked == [1]
+
+
 def test_figures_have_the_documented_names(api, queued, run_next):
     for number, seconds in enumerate((42, 250, 250)):
         queued(f"j{number}")

@@ -115,6 +115,45 @@ def test_a_catalog_that_is_configured_twice_shows_each_table_once():
     assert not catalogs.are_same("d", "e")
 
 
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("glue", "glue.region"),
+        ("glue", "glue.profile-name"),
+        ("glue", "client.region"),
+        ("glue", "glue.access-key-id"),
+        ("dynamodb", "table-name"),
+        ("dynamodb", "dynamodb.region"),
+        ("bigquery", "gcp.bigquery.project-id"),
+        ("rest", "header.X-Tenant"),
+        ("rest", "rest.signing-region"),
+        ("hive", "uri"),
+    ],
+)
+def test_whatever_may_lead_to_other_entries_makes_another_catalog(kind, key):
+    """A twin of the same name in another account or region is not the table itself."""
+    at = {"type": kind, "warehouse": "s3://w"}
+    catalogs = Catalogs({"a": {**at, key: "1"}, "b": {**at, key: "2"}, "c": at, "d": at})
+    assert not catalogs.are_same("a", "b")
+    assert not catalogs.are_same("a", "c")
+    assert catalogs.are_same("c", "d")
+
+
+def test_a_file_that_another_table_names_by_a_relative_path_is_needed(
+    lake, table, surveyor, monkeypatch
+):
+    """pyiceberg's `add_files` takes such names; whether they can be resolved here or not."""
+    files = [put(table, name) for name in ("near.parquet", "far.parquet", "free.parquet")]
+    other = lake.create("db2.other", SCHEMA)
+    data = local(table.location()) / "data"
+    entries = [FileEntry("data/near.parquet"), FileEntry("where/ever/far.parquet")]
+    lake.commit(other, Manifest(entries))
+    monkeypatch.chdir(data.parent)
+
+    assert duckdb.sql("SELECT count(*) FROM 'data/near.parquet'").fetchall() == [(2,)]
+    assert surveyor.needed(TABLE, files).keys() == set(files[:2])
+
+
 def test_files_that_other_tables_reach_are_needed_wherever_those_lie(lake, second, table, surveyor):
     """`add_files`, a snapshot of a table, a shared landing folder: the other lies elsewhere."""
     names = ("own", "near", "far", "old", "free")

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from pyiceberg.schema import Schema
 
 from neve import __version__
+from neve.store.redis.store import RedisStore
 from neve.testing.facts import MB
 from neve.testing.local_lake import FileEntry, Manifest
 
@@ -127,3 +130,45 @@ def test_names_with_brackets_are_no_markup(run, lake):
     result = run("tables")
 
     assert "lake.db.`[bold]:smile:[/]`" in result.stdout
+
+
+@pytest.fixture(params=["nobody listens", "no database", "a folder"])
+def broken_state(request, tmp_path, monkeypatch):
+    """A state that cannot be used."""
+    patient = {**RedisStore.__init__.__kwdefaults__, "patience_seconds": 0.1}
+    monkeypatch.setattr(RedisStore.__init__, "__kwdefaults__", patient)
+    file = tmp_path / "state"
+    if request.param == "no database":
+        file.write_text("these are not the pages of a database" * 100)
+    elif request.param == "a folder":
+        file.mkdir()
+    is_redis = request.param == "nobody listens"
+    monkeypatch.setenv(
+        "NEVE_STATE__URL", "redis://127.0.0.1:1" if is_redis else f"sqlite:///{file}"
+    )
+
+
+def test_health_goes_on_without_the_state_and_says_so(run, events, broken_state):
+    result = run("health", "db.events", "-o", "json")
+
+    assert (json.loads(result.stdout)["table"], result.exit_code) == ("lake.db.events", 0)
+    said = " ".join(result.stderr.split())
+    assert "do not count here" in said
+    assert "Redis server" in said or "state database" in said
+
+
+def test_a_state_that_is_away_is_asked_once_for_all_tables(run, lake, events, broken_state):
+    lake.create("db.second", events.schema())
+
+    result = run("health", "*")
+
+    assert result.exit_code == 0
+    assert "".join(result.stderr.split()).count("donotcounthere") == 1
+
+
+@pytest.mark.usefixtures("events", "broken_state")
+@pytest.mark.parametrize("command", ["compact", "expire --apply", "rollback --snapshot-id 1"])
+def test_what_changes_something_does_not_go_on_without_the_state(run, command):
+    verb, *options = command.split()
+
+    assert run(verb, "db.events", *options).exit_code == 1

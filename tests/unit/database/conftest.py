@@ -7,12 +7,20 @@ from datetime import UTC, datetime
 import pytest
 
 from neve.model.database import Column
-from neve.model.errors import CommitConflict, CommitUnknown, TableNotFound
+from neve.model.errors import (
+    CatalogError,
+    CommitConflict,
+    CommitUnknown,
+    RecordsRefused,
+    TableNotFound,
+)
 from neve.model.table import TableRef
 from neve.model.write_keys import from_text, to_text
 from neve.testing.store import MemoryStore
 
 USERS = TableRef("lake", ("t_a__default",), "users")
+#: A name that fits its column, and that no file takes.
+POISON = "poison"
 COLUMNS = (Column("name", "string", True), Column("age", "long"))
 
 
@@ -40,6 +48,7 @@ class MemoryTables:
     staged: int = 0
     late: list = field(default_factory=list)
     is_there: bool = True
+    is_down: bool = False
     uuid: str = "u1"
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,6 +85,10 @@ class MemoryTable:
 
     def stage(self, rows):
         self.tables.staged += 1
+        if self.tables.is_down:
+            raise CatalogError("The storage is away.")
+        if any(row["name"] == POISON for row in rows):
+            raise RecordsRefused("They cannot be written.")
         return Files(list(rows), [f"file:///{self.tables.staged}"])
 
     def commit(self, staged, keys, write_id):

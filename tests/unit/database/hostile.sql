@@ -225,7 +225,7 @@ SELECT * FROM users AT (VERSION => 1)
 SELECT * FROM users FOR UPDATE
 SELECT * INTO x FROM users
 SELECT name.upper() FROM users
-SELECT name[1] FROM users
+SELECT name[1:2] FROM users
 SELECT users FROM users, nobody
 SELECT * FROM users WHERE EXISTS (SELECT * FROM secrets)
 SELECT * FROM users WHERE name = (SELECT max(secret) FROM secrets)
@@ -251,3 +251,9 @@ WITH x AS (SELECT * FROM users) SELECT * FROM (WITH duckdb_tables AS (SELECT 1) 
 WITH a AS (SELECT * FROM duckdb_views), duckdb_views AS (SELECT 1) SELECT * FROM a
 SELECT (WITH secrets AS (SELECT 1 AS secret) SELECT 1), secret FROM secrets
 WITH "given_1" AS (SELECT 1 AS a), b AS (SELECT * FROM given_0) SELECT * FROM relation_1
+SELECT name[1].read_text('/etc/passwd') FROM users
+SELECT (name[1]).getenv('HOME') FROM users
+SELECT [1, 2][(SELECT count(*) FROM read_csv('/etc/passwd'))] FROM users
+SELECT users[1].x() FROM users
+SELECT 'x'[1:] FROM users
+SELECT name.lower().read_blob() FROM users

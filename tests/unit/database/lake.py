@@ -11,21 +11,22 @@ from neve.testing.local_lake import LocalLake
 FIELDS = {"name": {"type": "string", "required": True}, "age": {"type": "integer"}}
 
 
-def open_neve(folder, **database):
+def open_neve(folder, access=None, **database):
     """The catalog's database is made as those of other tests are, which is quicker."""
     lake = LocalLake(folder / "lake")
     settings = {
         "catalogs": {"lake": lake.properties},
         "state": {"url": f"sqlite:///{folder / 'state.db'}"},
         "database": database,
+        **({"access": access} if access else {}),
     }
     path = folder / "neve.yaml"
     path.write_text(yaml.safe_dump(settings))
     return Neve.open(path)
 
 
-def ask(operation, tenant="a", table="users", **more):
-    place = {"tenant_id": tenant, "namespace": "default", "table": table}
+def ask(operation, tenant="a", table="users", namespace="default", **more):
+    place = {"tenant_id": tenant, "namespace": namespace, "table": table}
     return REQUEST.validate_python({"operation": operation, **place, **more})
 
 

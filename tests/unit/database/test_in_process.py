@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import FloatType, NestedField
 from tests.unit.database.lake import FIELDS, ask, create, open_neve, rows, write
 
 from neve.catalog import replacing
@@ -171,6 +176,28 @@ def test_partitions_of_doubles_are_for_spark(neve):
 
     with pytest.raises(EngineNeeded, match="partitioned by doubles"):
         compact(neve.database, force=True)
+
+
+@pytest.mark.promise(55)
+def test_zeros_of_either_sign_stay_two_partitions(neve):
+    """-0.0 equals 0.0 for Python, and is another partition for Iceberg."""
+    create(neve.database)
+    catalog = neve._app.catalogs.writable("lake")
+    catalog.drop_table(("t_a__default", "users"))
+    schema = Schema(NestedField(1, "p", FloatType(), required=False))
+    by = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    table = catalog.create_table(("t_a__default", "users"), schema, partition_spec=by)
+    for value in (0.0, -0.0, 1.5) * 2:
+        table.append(pa.table({"p": pa.array([value], pa.float32())}))
+
+    assert neve.database.compact_here(ask("COMPACT", force=True)).compacted
+
+    files = neve.survey(USERS).data_files
+    assert sorted((str(f.partition[1][0]), f.record_count) for f in files) == [
+        ("-0.0", 2),
+        ("0.0", 2),
+        ("1.5", 2),
+    ]
 
 
 @pytest.mark.promise(55)

@@ -44,6 +44,8 @@ def test_a_value_that_fits(kind, value, expected):
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
+        ("timestamptz", "0001-01-01T00:00:00+14:00"),
+        ("timestamptz", "9999-12-31T23:59:59-14:00"),
         ("string", 1),
         ("string", "\ud800"),
         ("boolean", 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from tests.unit.database.lake import ask, create, open_neve, rows, write
 
 from neve.catalog import appending
+from neve.database.compacting import still_running
 from neve.model.errors import (
     CommitUnknown,
     ExecutionError,
@@ -110,6 +112,51 @@ def test_partitioned_tables_are_written_and_read(neve, kind, transform, value):
 
     assert loaded(neve).inspect.partitions().num_rows == 2
     assert len(rows(neve.database)) == 2
+
+
+SAMPLES = {
+    "string": "\u00e4/../%2f x", "long": -(2**63), "int": -(2**31), "float": 0.5, "double": -1e308,
+    "boolean": True, "date": "0001-01-01", "time": "23:59:59.999999",
+    "timestamp": "0001-01-01T00:00:00", "timestamptz": "9999-12-31T23:59:59.999999Z",
+    "uuid": "12345678-1234-5678-1234-567812345678", "binary": "AAEC/w==", "decimal(9, 2)": "-1.25",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_what_can_be_made_can_be_written_by_every_transform(neve, kind):
+    transforms = [{"transform": name} for name in ("identity", "year", "month", "day", "hour")]
+    transforms += [{"transform": name, "width": 3} for name in ("bucket", "truncate")]
+    for number, transform in enumerate(transforms):
+        place = {"tenant": "t", "table": f"t{number}"}
+        parts = [{"field": "c", **transform}]
+        try:
+            create(neve.database, fields={"c": {"type": kind}}, partitioning=parts, **place)
+        except InputError:
+            continue
+        write(neve.database, {"c": SAMPLES[kind]}, {}, **place)
+        found = rows(neve.database, f"SELECT count(c) AS n FROM t{number}", **place)
+        assert found == [{"n": 1}], transform
+
+
+@pytest.mark.promise(53)
+def test_a_value_that_no_path_holds_fails_its_own_write_alone(neve, monkeypatch):
+    create(neve.database, partitioning=[{"field": "name"}])
+    gate, load = threading.Event(), appending.PyicebergTable.stage
+
+    def slow(self, staged):
+        gate.wait(10)
+        return load(self, staged)
+
+    monkeypatch.setattr(appending.PyicebergTable, "stage", slow)
+    names = ["a", "x" * 5000, "b", "c"]
+    sent = [ask("WRITE", records=[{"name": name}], idempotency_key=name[:9]) for name in names]
+    futures = [neve.database.begin_write(request) for request in sent]
+    gate.set()
+    ends = [future.exception(30) for future in futures]
+
+    assert [type(error) for error in ends] == [type(None), RecordsRefused, type(None), type(None)]
+    assert sorted(row["name"] for row in rows(neve.database)) == ["a", "b", "c"]
+    assert neve.database.write(sent[2]).repeated
 
 
 @pytest.mark.promise(53)
@@ -247,6 +294,20 @@ def test_a_recommendation_may_become_a_job(tmp_path):
     assert (job.operation, job.trigger, job.tenant) == ("rewrite_data_files", Trigger.EVENT, "x-y")
 
 
+@pytest.mark.promise(60)
+def test_a_recommendation_becomes_no_job_where_its_tenant_has_no_room(tmp_path):
+    access = {"quotas": {"x-y": {"max_open_jobs": 0}}}
+    with open_neve(tmp_path, access=access, compaction={"submit_recommended": True}) as neve:
+        create(neve.database, tenant="x-y")
+        warnings = []
+        neve.database._services = replace(neve.database._services, warn=warnings.append)
+        for number in range(5):
+            write(neve.database, {"name": str(number)}, tenant="x-y")
+        neve.database.close()
+        assert neve.history() == []
+    assert "may have 0" in warnings[0]
+
+
 def finish(neve, stats):
     """Do what a worker does with the next job."""
     store = neve._services.store
@@ -283,7 +344,7 @@ def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, datab
     five(database)
     begun = database.begin_compact(ask("COMPACT", target_file_size_mb=256, expire_snapshots=True))
     assert database.compaction(begun) is None
-    assert not database.still_running(begun).compacted
+    assert not still_running(begun).compacted
 
     stats = CompactionStats(5, 1, 5, 5, 5000, 1000, 4000, 0, 12.5, 1)
     rewrite = finish(neve, stats)

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from tests.unit.database.conftest import COLUMNS, USERS, Snapshot
+from tests.unit.database.conftest import COLUMNS, POISON, USERS, Snapshot
 
 from neve.database.group_commit import GroupCommit
-from neve.database.writing import BatchWriter, PendingWrite, Written
+from neve.database.writing import MAX_SPLITS, BatchWriter, PendingWrite, Written
 from neve.model.database import Column
 from neve.model.errors import (
+    CatalogError,
     CommitConflict,
     CommitUnknown,
     KeyReused,
@@ -291,3 +292,55 @@ def test_an_error_of_a_group_is_told_to_it_and_the_next_one_goes_on():
             bad.future.result(10)
         gather.add(USERS, good)
         assert good.future.result(10) == Written(1)
+
+
+@pytest.mark.promise(53)
+@pytest.mark.parametrize("place", range(7))
+def test_a_write_that_no_file_takes_fails_alone(writer, tables, store, place):
+    names = [POISON if number == place else f"n{number}" for number in range(7)]
+    group = [write(name, f"k{number}") for number, name in enumerate(names)]
+    commit(writer, *group)
+
+    for number, pending in enumerate(group):
+        if number == place:
+            with pytest.raises(RecordsRefused):
+                end(pending)
+        else:
+            assert end(pending) == Written(1)
+    assert sorted(row["name"] for row in tables.rows) == sorted(set(names) - {POISON})
+    known = store.writes.known("u1", [pending.key.key for pending in group])
+    assert set(known) == {p.key.key for n, p in enumerate(group) if n != place}
+    # Its key is free for rows that can be written.
+    again = write("better", f"k{place}")
+    commit(writer, again)
+    assert end(again) == Written(1)
+    assert store.writes.record("u1", []) == 7
+
+
+def test_repeats_of_a_bad_write_share_its_fate_and_of_a_good_one_count_once(writer, tables):
+    bad, good = [write(POISON, "b") for _ in range(3)], [write("a", "g") for _ in range(3)]
+    group = [pending for pair in zip(bad, good, strict=True) for pending in pair]
+    commit(writer, *group, write("z"))
+
+    for pending in bad:
+        with pytest.raises(RecordsRefused):
+            end(pending)
+    assert sorted(end(pending).is_repeat for pending in good) == [False, True, True]
+    assert sorted(row["name"] for row in tables.rows) == ["a", "z"]
+
+
+def test_a_group_of_which_nothing_can_be_written_is_given_up(writer, tables):
+    group = [write(POISON) for _ in range(200)]
+    with suppress(RecordsRefused):
+        commit(writer, *group)
+    for pending in group:
+        with pytest.raises(RecordsRefused):
+            end(pending)
+    assert tables.staged < 200 + MAX_SPLITS
+
+
+def test_a_storage_that_is_away_is_asked_once(writer, tables):
+    tables.is_down = True
+    with pytest.raises(CatalogError):
+        commit(writer, *(write(str(number)) for number in range(100)))
+    assert tables.staged == 1

@@ -63,7 +63,7 @@ def test_every_part_of_the_score_is_explained_and_they_add_up():
     assert {part.name: part.points for part in health.explained} == health.score_parts
     assert round(sum(part.points for part in health.explained)) == health.score
     assert sum(part.of for part in health.explained) == 100
-    assert all("no points are left at 1,000,000" in part.sentence for part in health.explained)
+    assert all("0 points at 1,000,000" in part.sentence for part in health.explained)
 
 
 def test_rows_that_deletes_take_are_not_counted_as_live():

@@ -196,6 +196,24 @@ def test_a_leftover_names_the_job_that_wrote_it():
     assert guards.as_orphan(file, {}).reason == guards.NOT_REACHED
 
 
+@pytest.mark.parametrize(
+    ("ending", "is_told"),
+    [
+        (".0123456789abcdef.tmp", True),
+        ("", True),
+        (".tmp", False),
+        (".0123456789abcdef", False),
+        (".0123456789abcdeg.tmp", False),
+        (".0123456789abcdef.tmp.parquet", False),
+    ],
+)
+def test_a_draft_is_told_with_the_job_of_its_file(ending, is_told):
+    file = listed(f"data/f.parquet{ending}")
+    reason = guards.as_orphan(file, {"/t/data/f.parquet": "j7"}).reason
+
+    assert ("j7" in reason) is is_told
+
+
 def test_an_entry_is_released_where_it_is_gone_reachable_or_changed():
     file = listed(etag="e1")
     orphan = guards.as_orphan(file, {})

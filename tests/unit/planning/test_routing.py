@@ -50,10 +50,19 @@ def test_objects_are_copied_by_their_store():
         ({"properties": {"write.location-provider.impl": "x"}}, "location provider"),
         ({"files": [data_file("a", 8 * MB, format="ORC")]}, "only Parquet"),
         ({"files": [data_file("a", 8 * MB, encrypted=True)]}, "encrypted"),
-        ({"files": [data_file("a", 8 * MB, path="hdfs://n/a")]}, "only local files"),
+        ({"files": [data_file("a", 8 * MB, path="oss://b/a")]}, "files of oss: are reached by"),
+        ({"files": [data_file("a", 8 * MB, path="s3a://b/a")]}, "files of s3a: are reached by"),
         (
             {"files": [data_file("a", 8 * MB), data_file("b", 8 * MB, path="s3://b/b")]},
-            "only local files",
+            "several kinds of stores",
+        ),
+        (
+            {"files": [data_file(n, 8 * MB, path=f"{n}://b/{n}") for n in ("gs", "abfs")]},
+            "several kinds of stores",
+        ),
+        (
+            {**DECODED, "files": [data_file("a", 8 * MB, path="gs://b/a")]},
+            "objects of a store are not rewritten",
         ),
         ({**DECODED, "files": OBJECTS}, "objects of a store are not rewritten"),
         ({**DECODED, "properties": BLOOM}, "bloom filters"),
@@ -96,6 +105,18 @@ def test_a_sort_order_alone_is_no_reason_to_decode_and_the_plan_says_what_comes_
     assert chosen.engine is routed(files).engine is not Engine.SPARK
     assert chosen.reason.endswith(KEEPS_ORDER)
     assert KEEPS_ORDER not in routed(files).reason
+
+
+@pytest.mark.parametrize("scheme", ["gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs"])
+@pytest.mark.parametrize("order", [0, 1])
+def test_what_arrow_reaches_is_copied_and_the_plan_says_through_what(scheme, order):
+    files = [data_file(name, 8 * MB, path=f"{scheme}://b/{name}") for name in ("a", "b")]
+
+    chosen = routed(files, sort_order_id=order)
+
+    assert chosen.engine is Engine.COPY
+    assert f"copied as they are through Arrow's client for {scheme}:" in chosen.reason
+    assert task_ladder(group_of(files), Engine.COPY) == (Engine.COPY,)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SORT, Strategy.ZORDER])

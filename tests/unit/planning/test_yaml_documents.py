@@ -70,6 +70,40 @@ def test_aliases_that_save_typing_are_read():
     }
 
 
+@pytest.mark.promise(27)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "catalogs: {a: {type: sql}}\nstate: {}\ncatalogs: {b: {type: sql}}\n",
+        "catalogs:\n  a: {type: sql}\n  'a': {type: rest}\n",
+        "a: [{x: 1, y: 2, x: 3}]",
+        "a: &a {x: 1, x: 2}\nb: *a",
+        "{? {k: 1, k: 2} : 3}",
+        "x: {<<: {a: 1}, <<: {b: 1}}",
+    ],
+)
+def test_a_key_that_is_said_twice_is_not_half_ignored(text):
+    """A catalog that is not known of is not asked whether its tables need a file."""
+    with pytest.raises(BadDocument, match=r"has the key .* twice"):
+        parse_yaml(text)
+
+
+@pytest.mark.promise(27)
+def test_a_merged_mapping_may_be_overruled_wherever_it_stands():
+    text = "z: &z {a: 1}\nx: {y: &y {<<: *z, a: 2}}\nb: {<<: *y, a: 3}\n"
+    text += "l: [{a: 1}, {a: 1}]\n1: i\n'1': s\n"
+    found = parse_yaml(text)
+    assert found["x"] == {"y": {"a": 2}}
+    assert (found["b"], found["l"], found[1], found["1"]) == ({"a": 3}, [{"a": 1}] * 2, "i", "s")
+
+
+@pytest.mark.promise(27)
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 1}', '[{"a": {"b": 1, "c": 2, "b": 3}}]'])
+def test_a_key_that_json_says_twice_is_refused(text):
+    with pytest.raises(BadDocument, match=r"has the key [ab] twice"):
+        parse_json(text)
+
+
 def test_deep_json_is_refused():
     with pytest.raises(BadDocument, match="nested deeper"):
         parse_json("[" * 200_000)

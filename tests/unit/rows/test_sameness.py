@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from tests.unit.rows.tables import table, tables
 
 from neve.rows.fingerprint import fingerprint
 from neve.rows.sameness import surely_equal
-from neve.rows.schema import LIST, Field, Schema, Type
+from neve.rows.schema import LIST, MAP, STRUCT, Field, Schema, Type
 from neve.rows.streams import RowStream
 
 
@@ -82,11 +83,58 @@ def test_numbers_of_another_type_are_in_doubt():
     assert not surely_equal(of([1], pa.int32()), of([1], pa.int64()), schema(Type("long")))
 
 
-def test_floating_point_numbers_inside_of_lists_are_in_doubt():
-    many = schema(Type(LIST, (Field(2, "element", False, Type("double")),)))
-    zeros, other = of([[0.0]], pa.list_(pa.float64())), of([[-0.0]], pa.list_(pa.float64()))
-    assert not surely_equal(zeros, other, many)
-    assert not surely_equal(zeros, zeros, many)
+ELEMENT = Field(2, "element", False, Type("double"))
+NESTED = {
+    "list": (Type(LIST, (ELEMENT,)), pa.list_(pa.float64()), lambda n: [1.5, n, None]),
+    "large list": (Type(LIST, (ELEMENT,)), pa.large_list(pa.float64()), lambda n: [n]),
+    "struct": (
+        Type(STRUCT, (replace(ELEMENT, name="x"),)),
+        pa.struct([("x", pa.float64()), ("t", pa.string())]),
+        lambda n: {"x": n, "t": "a"},
+    ),
+    "map": (
+        Type(MAP, (Field(3, "key", True, Type("string")), ELEMENT)),
+        pa.map_(pa.string(), pa.float64()),
+        lambda n: [("a", n), ("b", None)],
+    ),
+    "list of structs": (
+        Type(LIST, (Field(3, "element", False, Type(STRUCT, (replace(ELEMENT, name="x"),))),)),
+        pa.list_(pa.struct([("x", pa.float64())])),
+        lambda n: [{"x": 1.0}, None, {"x": n}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_floating_point_numbers_inside_of_others_are_compared_by_their_bits(case):
+    kind, arrow, value = NESTED[case]
+    nans = [nan(0x7FF8 << 48), nan((0x7FF8 << 48) + 1)]
+
+    def rows(number):
+        return of([None, value(2.5), value(number), None], arrow)
+
+    # A slice keeps the buffers of the whole.
+    sliced = pa.concat_tables([rows(9.0), rows(0.0)]).combine_chunks().slice(4)
+    assert surely_equal(sliced, rows(0.0), schema(kind))
+    assert surely_equal(rows(nans[0]), rows(nans[0]), schema(kind))
+    for one, other in ((0.0, -0.0), (nans[0], nans[1]), (0.0, None), (1.0, 2.0)):
+        assert not surely_equal(rows(one), rows(other), schema(kind))
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        pa.list_(pa.float64(), 1),
+        pa.list_view(pa.float64()),
+        pa.list_(pa.list_view(pa.float64())),
+        pa.list_(pa.dictionary(pa.int32(), pa.float64())),
+    ],
+    ids=str,
+)
+def test_floating_point_numbers_in_other_layouts_are_in_doubt(layout):
+    many = schema(Type(LIST, (ELEMENT,)))
+    value = [[0.0]] if pa.types.is_list_view(layout.value_type) else [0.0]
+    assert not surely_equal(of([value], layout), of([value], layout), many)
 
 
 @given(st.lists(st.integers(0, 4), max_size=6), st.lists(st.integers(0, 7), max_size=6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -11,9 +12,9 @@ import pytest
 import uvicorn
 
 from neve import Neve
-from neve.model.errors import ConfigError, EnvironmentProblem
+from neve.model.errors import ConfigError, EnvironmentProblem, ExecutionError
 from neve.model.job import JobState
-from neve.serve import Role, ServeSettings, run
+from neve.serve import Role, ServeSettings, _signals, run
 
 WAIT_SECONDS = 30
 
@@ -99,6 +100,31 @@ def test_a_worker_runs_what_waits(neve):
     assert neve.job("j1").state is JobState.FAILED
 
 
+@pytest.mark.promise(40)
+def test_tables_are_set_aside_as_the_configuration_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEVE_SET_ASIDE__AFTER_FAILURES", "2")
+    monkeypatch.setenv("NEVE_SET_ASIDE__RETRY_AFTER", "15m")
+    monkeypatch.chdir(tmp_path)
+    with Neve.open() as neve:
+        monkeypatch.setattr(neve, "warm_up", lambda: None)
+        for number in range(3):
+            neve._services.store.submit(f"j{number}", _request(neve, "drop_everything"))
+        with Served(neve, Role.WORKER):
+            wait_for(lambda: neve.set_aside_tables())
+        (aside,) = neve.set_aside_tables()
+
+    assert aside.failures_in_a_row == 2
+    assert 800 < (aside.retry_at - aside.since).total_seconds() < 1000
+
+
+@pytest.mark.parametrize("value", ["59s", "32d", "soon", "0"])
+def test_a_table_that_is_set_aside_waits_for_a_while(tmp_path, monkeypatch, value):
+    monkeypatch.setenv("NEVE_SET_ASIDE__RETRY_AFTER", value)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="set_aside"):
+        Neve.open()
+
+
 def test_a_scheduler_submits_and_runs_nothing(neve, monkeypatch):
     ticks = []
     turns = neve.scheduler()
@@ -147,12 +173,51 @@ def test_an_api_that_is_not_installed_is_explained(neve, monkeypatch):
     assert "neve[server]" in caught.value.next_step
 
 
-def test_a_server_whose_api_ends_ends_as_a_whole(neve, monkeypatch):
-    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: None)
-    stop = threading.Event()
-    run(neve, ServeSettings((Role.API,), port=0), make_config=config, stop=stop)
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_twice_at_once_is_one(first, second):
+    """`timeout` and the like send it to a process and to its group."""
+    stop, clock = threading.Event(), [100.0]
+    before = signal.getsignal(first)
+    with _signals(stop, lambda: clock[0]):
+        signal.raise_signal(first)
+        assert stop.is_set()
+        clock[0] += 0.9
+        signal.raise_signal(second)
+        clock[0] += 0.2
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(second)
+    assert signal.getsignal(first) is before
 
-    assert stop.is_set()
+
+def mistake(*_):
+    raise ValueError("a mistake")
+
+
+BROKEN = {
+    "neve-api": (Role.API, "uvicorn.Server.run", lambda server, sockets: None),
+    "neve-worker": (Role.WORKER, "neve.service.worker.Worker.take", mistake),
+    "neve-settle": (Role.WORKER, "neve.service.worker.Worker._keep_settling", mistake),
+    "neve-announce": (Role.WORKER, "neve.service.worker.Worker._keep_announcing", mistake),
+    "neve-scheduler": (Role.SCHEDULER, "neve.working.TurnKeeper.tick", mistake),
+    "neve-watch": (Role.SCHEDULER, "neve.working.TurnKeeper.refresh", mistake),
+    "neve-digest": (Role.SCHEDULER, "neve.announcing.Announcing.send_due_digest", mistake),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_process_whose_part_ends_by_itself_ends_as_a_whole(neve, monkeypatch, name):
+    """Whoever watches it starts it again; one that went on would seem to serve."""
+    role, place, broken = BROKEN[name]
+    printed = []
+    monkeypatch.setattr(threading, "excepthook", printed.append)
+    monkeypatch.setattr(place, broken)
+    monkeypatch.setattr("neve.serve.DIGEST_SECONDS", 0.01)
+    settings = ServeSettings((role,), port=0, tick_seconds=0.01)
+
+    with pytest.raises(ExecutionError, match="ended by itself"):
+        run(neve, settings, make_config=config)
+    wait_for(lambda: not [t for t in threading.enumerate() if t.name.startswith("neve-")])
 
 
 def _request(neve, operation):

@@ -183,10 +183,15 @@ def test_a_conflict_that_nothing_explains_fails_and_keeps_its_files_in_mind(lake
 def test_names_of_earlier_attempts_are_remembered(lake, compact, store):
     lake.attempt = 2
 
-    compact()
+    outcome = compact()
 
     # Two groups, two attempts, and a name for each of the two engines.
     assert len(store.uncommitted_files(TABLE)) == 8
+    assert "2 tasks were lost, failed or too slow, and begun again" in outcome.reason
+
+
+def test_nothing_is_said_of_tasks_that_were_begun_once(compact):
+    assert "begun again" not in compact().reason
 
 
 def test_an_unknown_commit_that_landed_is_found(lake, compact):

@@ -317,6 +317,19 @@ def test_a_table_without_garbage_collection_is_left_alone(services, lake):
         OPERATION.select(services, lake.facts)
 
 
+@pytest.mark.parametrize("gc", [{}, {"gc.enabled": "false"}, {"gc.enabled": "true"}], ids=str)
+def test_what_nessie_keeps_is_left_to_nessie_whatever_the_table_says(services, lake, gc):
+    lake.facts = replace(lake.facts, properties={"nessie.commit.id": "6c12", **gc})
+
+    outcome = run_operation(services, TABLE, OPERATION)
+
+    assert (outcome.status, len(ids(lake))) == (Status.NOTHING_TO_DO, 6)
+    assert "only Nessie's own garbage collector knows" in outcome.reason
+    with pytest.raises(JobRefused, match="is kept by Nessie") as refused:
+        OPERATION.select(services, lake.facts)
+    assert refused.value.next_step == "Run Nessie's own garbage collector, nessie-gc."
+
+
 def test_an_expiry_that_ended_early_is_settled_by_the_next_run(services, lake, store):
     lease = store.claim("lost", TABLE, "expire_snapshots", 0.0)
     store.release(lease)

@@ -85,3 +85,44 @@ def test_a_purge_that_failed_is_not_tried_again(swept, how):
 
     assert (job.state, job.attempts, left) == (JobState.FAILED, 1, None)
     assert swept.orphan in swept.files
+
+
+def left_behind(services, request, state):
+    """A job whose worker was killed in this state, as another worker settles it."""
+    store = services.store
+    store.submit("j1", request)
+    lease = store.claim_next(60)
+    store.set_state(lease, state)
+    store.release(lease)
+    assert Worker(services).settle() == []
+    return store.job("j1")
+
+
+BEGUN = [JobState.REWRITING, JobState.COMMITTING, JobState.VERIFYING, JobState.UNKNOWN]
+
+
+@pytest.mark.parametrize("request_", [EXPIRE, PURGE], ids=["expire", "purge"])
+@pytest.mark.parametrize("state", BEGUN)
+def test_what_was_killed_after_it_began_is_not_tried_again(expiring, request_, state):
+    services = memory_services(expiring, clock=ManualClock())
+
+    job = left_behind(services, request_, state)
+
+    assert (job.state, job.reason[:14]) == (JobState.FAILED, "It ended early")
+    assert services.store.claim_next(60) is None
+
+
+@pytest.mark.parametrize("request_", [EXPIRE, PURGE], ids=["expire", "purge"])
+def test_what_was_killed_before_it_began_is_tried_again(expiring, request_):
+    services = memory_services(expiring, clock=ManualClock())
+
+    assert left_behind(services, request_, JobState.PLANNING).state is JobState.QUEUED
+
+
+@pytest.mark.parametrize("state", BEGUN)
+def test_a_compaction_that_was_killed_and_left_nothing_is_tried_again(expiring, state):
+    services = memory_services(expiring, clock=ManualClock())
+
+    job = left_behind(services, JobRequest(TABLE, "rewrite_data_files"), state)
+
+    assert job.state is JobState.QUEUED

@@ -261,6 +261,14 @@ def test_shared_locations_and_gc_enabled_false_are_refused(services, lake):
         find_orphans(services, TABLE, RULES)
 
 
+@pytest.mark.parametrize("key", ["nessie.commit.id", "nessie.catalog.content-id"])
+def test_files_that_branches_of_nessie_may_need_are_not_swept(services, lake, key):
+    lake.properties |= {key: "6c12", "gc.enabled": "true"}
+
+    with pytest.raises(JobRefused, match="other branches and older commits"):
+        find_orphans(services, TABLE, RULES)
+
+
 def test_a_table_elsewhere_that_cannot_be_loaded_stops_the_sweep(services, lake, due):
     def fail():
         raise CatalogError("Catalog prod cannot be reached.")

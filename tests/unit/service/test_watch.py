@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from neve.model.errors import CatalogError, TableUnreadable
 from neve.model.found import Found
+from neve.model.job import JobState, Trigger
 from neve.model.policies import PolicyRule, TableMatch
 from neve.model.table import TableRef
 from neve.policy.documents import read_policies
 from neve.service.policies import Policies
-from neve.service.scheduler import ScheduledTable
+from neve.service.scheduler import ScheduledTable, Scheduler
 from neve.service.watch import TableWatch, WatchSettings, read_policy
 from neve.testing.facts import MB, TABLE, data_file
 
@@ -163,6 +165,40 @@ def test_files_are_read_where_somebody_has_committed(services, lake, monkeypatch
     lake.append(data_file("late", MB))
     assert read(TABLE, first).look.small_file_ratio == 0.8
     assert surveyed == [1]
+
+
+@pytest.mark.promise(43)
+@pytest.mark.parametrize("ahead", [timedelta(minutes=100), timedelta(days=400)])
+def test_a_writer_whose_clock_is_ahead_puts_off_no_turn(services, lake, store, clock, ahead):
+    read = reader(services, schedule="0 * * * *", trigger={"commits": 1})
+    snapshots = [*lake.facts.snapshots]
+    snapshots[-1] = replace(snapshots[-1], committed_at=clock() + ahead)
+    lake.facts = replace(lake.facts, snapshots=tuple(snapshots))
+    known = [read(TABLE, None)]
+    turns = Scheduler(store, lambda: known)
+    store.record_run([TABLE])
+    clock.advance(60)
+    known[0] = read(TABLE, None)
+
+    by_event = turns.tick(clock())
+    end_all(store)
+    again = []
+    for _ in range(10):
+        clock.advance(30)
+        known[0] = read(TABLE, known[0])
+        again += turns.tick(clock()).jobs
+    clock.advance(3600)
+    by_schedule = turns.tick(clock())
+
+    assert {job.trigger for job in by_event.jobs} == {Trigger.EVENT}
+    assert again == []
+    assert {job.trigger for job in by_schedule.jobs} == {Trigger.SCHEDULE}
+
+
+def end_all(store):
+    while lease := store.claim_next(60):
+        store.end(lease, JobState.SUCCEEDED, "")
+        store.release(lease)
 
 
 def test_rules_by_name_need_no_properties(services):

@@ -38,7 +38,9 @@ def test_schemas_that_differ_in_field_ids_alone_are_two():
         (LONG, field(1, "a", pa.int32()), False),
         (TEXT, field(2, "b", pa.large_string()), True),
         (TEXT, field(2, "b", pa.large_binary()), False),
-        (TEXT, field(2, "b", pa.dictionary(pa.int32(), pa.string())), False),
+        (TEXT, field(2, "b", pa.dictionary(pa.int32(), pa.string())), True),
+        (TEXT, field(2, "b", pa.dictionary(pa.int32(), pa.large_string())), True),
+        (TEXT, field(2, "b", pa.dictionary(pa.int32(), pa.binary())), False),
         (Field(1, "a", True, Type("long")), field(1, "a", pa.int64()), False),
         (Field(1, "a", True, Type("long")), field(1, "a", pa.int64(), False), True),
         (

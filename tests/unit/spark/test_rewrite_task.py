@@ -21,10 +21,13 @@ from neve.model.rewrite import (
     TaskInput,
     TaskResult,
 )
+from neve.parquet.assembly.tables import GroupValues
 from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
 from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
+from neve.spark.rewrite.rows import prove
+from neve.spark.rewrite.rows.source import FileRows
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
 from neve.storage.access import storage_of
@@ -324,6 +327,79 @@ def test_a_byte_of_a_kept_page_that_changed_on_the_way_is_found(place, monkeypat
     assert "were found equal" in file.proof.problem
 
 
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_byte_of_an_encoded_page_that_changed_on_the_way_is_found(place, monkeypatch, column):
+    place.keep = 2**20
+    real = rewrite.assemble_local
+
+    def wrong(plan, path, **options):
+        result = real(plan, path, **options)
+        chunk = pq.read_metadata(path).row_group(0).column(column)
+        data = bytearray(path.read_bytes())
+        data[chunk.data_page_offset + chunk.total_compressed_size - 1] ^= 1
+        path.write_bytes(data)
+        return result
+
+    monkeypatch.setattr(rewrite, "assemble_local", wrong)
+    (file,) = place.run().files
+
+    assert file.bytes_by_kind["encoded"] == file.proof.kept_bytes > file.proof.compared_bytes
+    assert "were found equal" in file.proof.problem
+
+
+@pytest.mark.parametrize("with_deletes", [False, True])
+def test_an_assembly_that_mixes_rows_up_is_found(place, monkeypatch, with_deletes):
+    """What is expected comes from the read of the sources, not from what was handed on."""
+    place.keep = 2**20
+    if with_deletes:
+        place.delete_positions(1, 3)
+    real = GroupValues.table
+
+    def wrong(self, run, tops):
+        table = real(self, run, tops)
+        return pa.concat_tables([table.slice(1), table.slice(0, 1)])
+
+    monkeypatch.setattr(GroupValues, "table", wrong)
+    (file,) = place.run().files
+
+    assert file.rows_out == file.rows_in - file.rows_deleted
+    assert "has rows" in file.proof.problem
+
+
+def test_an_account_of_rows_that_is_not_the_plan_is_refused(place, monkeypatch):
+    real = rewrite.assemble_local
+
+    def wrong(*arguments, **options):
+        result = real(*arguments, **options)
+        return replace(result, ranges=(*result.ranges[1:], result.ranges[0]))
+
+    monkeypatch.setattr(rewrite, "assemble_local", wrong)
+    result = place.run()
+
+    assert "accounts for its rows in another way" in result.refused
+    assert not place.new_files()
+
+
+@pytest.mark.parametrize("with_deletes", [False, True])
+def test_every_value_of_a_source_is_read_once(place, monkeypatch, with_deletes):
+    place.keep = 2**20
+    if with_deletes:
+        place.delete_positions(1, 3)
+    read, real = [], FileRows.columns
+
+    def counted(self, opened, ordinal, first_row, ids):
+        read.extend((self.source.path, ordinal, id_) for id_ in ids)
+        return real(self, opened, ordinal, first_row, ids)
+
+    monkeypatch.setattr(FileRows, "columns", counted)
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert sorted(read) == sorted(
+        (one.path, ordinal, id_) for one in place.inputs for ordinal in range(4) for id_ in (1, 2)
+    )
+
+
 def test_rows_that_changed_places_are_found(place, monkeypatch):
     place.version = 3
     real = rewrite.LiveColumns.columns
@@ -461,3 +537,42 @@ def test_statistics_are_measured_whatever_is_verified(place):
     assert list(found) == ["rows", "metadata", "counts"]
     assert found["rows"] == found["metadata"] == found["counts"]
     assert found["rows"][0].value_counts == {1: 299, 2: 299}
+
+
+def _kept_with_deletes(place):
+    """Row groups of all kinds, of which a few lose a row and the others are kept."""
+    with_all_kinds(place, row_group_size=20)
+    place.keep = 1
+    place.delete_positions(0, 9)
+    place.delete_positions(2, 99)
+
+
+def test_statistics_of_kept_row_groups_are_those_of_their_values(place, monkeypatch):
+    _kept_with_deletes(place)
+    (told,) = place.run().files
+    monkeypatch.setattr(prove, "told_by_footer", lambda *_: None)
+    place.new_files()[0].unlink()
+    (read_all,) = place.run().files
+
+    assert told.bytes_by_kind["copied"] > told.bytes_by_kind["encoded"] > 0
+    assert told.metrics == read_all.metrics
+    assert told.metrics.null_value_counts[2] == sum(n % 9 == 0 for n in range(300)) - 1
+    assert set(told.metrics.lower_bounds) == {1, 2, 3, 4}
+
+
+def test_of_kept_row_groups_only_floating_point_numbers_are_read(place, monkeypatch):
+    _kept_with_deletes(place)
+    read, real = [], FileRows.batches
+
+    def noted(self, opened, ordinal, ids, rows):
+        if self.source.path != "what was encoded":
+            read.append((ordinal, tuple(ids)))
+        return real(self, opened, ordinal, ids, rows)
+
+    monkeypatch.setattr(FileRows, "batches", noted)
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    # Values inside of lists have no statistics, and nobody looks for them.
+    assert {ids for _, ids in read} == {(3,)}
+    assert len(read) == 13

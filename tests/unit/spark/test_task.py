@@ -348,3 +348,28 @@ def test_tasks_of_one_worker_share_a_client() -> None:
     assert storage_of({**one, "s3.session-token": "t"}).s3_client() is not first
     assert storage_of({**one, "s3.path-style-access": "true"}).s3_client() is not first
     storage._client.cache_clear()
+
+
+def test_names_of_other_attempts_are_those_before_and_after(fake: FakeStorage) -> None:
+    task = task_of(fake.put(10), outputs=2, ladder=(Engine.COPY,))
+
+    assert task.names_before(1) == ("s3://b/new-0-0", "s3://b/new-1-0")
+    assert task.names_after(0) == ("s3://b/new-0-1", "s3://b/new-1-1")
+    assert (task.names_after(1), task.names_before(0)) == ((), ())
+
+
+def test_an_attempt_without_a_name_of_its_own_writes_nothing(fake: FakeStorage) -> None:
+    task = task_of(fake.put(10), ladder=(Engine.COPY,))
+
+    result = run(fake, task, attempt=2)
+
+    assert (result.files, result.attempt) == ((), 2)
+    assert "no names are left" in str(result.refused)
+    # Those of all attempts before, which may still be writing.
+    assert result.leftovers == ("s3://b/new-0-0", "s3://b/new-0-1")
+
+
+def test_a_result_says_which_attempt_it_is_of(fake: FakeStorage) -> None:
+    result = run(fake, task_of(fake.put(10)), attempt=1)
+
+    assert (result.attempt, only(result).path) == (1, "s3://b/new-0-2")

@@ -58,6 +58,43 @@ def test_names_of_one_local_file_meet_in_both_directions(folder, one, other):
     assert Sought([other]).named_by([one]) == {other}
 
 
+RELATIVE = (
+    "real/f.parquet",
+    "./real/f.parquet",
+    "file:real/f.parquet",
+    "FILE:link/f.parquet",
+    "real/deep/../f.parquet",
+    "deeplink/../f.parquet",
+    "link//%66.parquet",
+    "alias.parquet",
+)
+
+
+@pytest.mark.parametrize("relative", RELATIVE)
+def test_relative_names_begin_where_the_process_works(folder, relative, monkeypatch):
+    """pyiceberg and Hadoop both take them so."""
+    monkeypatch.chdir(folder)
+    file = f"file:{folder}/real/f.parquet"
+    assert Sought([file]).named_by([relative]) == {file}
+    assert Sought([relative]).named_by([file]) == {relative}
+
+
+@pytest.mark.parametrize("relative", ["f.parquet", "elsewhere/F.parquet", "file:../x/%66.parquet"])
+def test_relative_names_of_a_process_that_worked_elsewhere_keep_what_is_called_so(folder, relative):
+    file, other = f"file:{folder}/real/f.parquet", f"file:{folder}/real/other.parquet"
+    assert Sought([file, other, "s3://b/f.parquet"]).named_by([relative]) == {
+        file,
+        "s3://b/f.parquet",
+    }
+
+
+@pytest.mark.parametrize("end", ["?versionId=1", "#part", "?", "#a?b"])
+def test_a_name_that_some_clients_cut_off_is_both(folder, end):
+    file = f"file:{folder}/real/f.parquet"
+    assert Sought([file]).named_by([file + end]) == {file}
+    assert Sought(["s3://b/k", "s3://b/k2"]).named_by([f"s3a://b/k{end}"]) == {"s3://b/k"}
+
+
 def test_other_files_do_not_meet(folder):
     file = f"file:{folder}/real/f.parquet"
     others = [f"file:{folder}/{name}" for name in ("real/other.parquet", "f.parquet", "real/f")]
@@ -94,6 +131,9 @@ def test_loops_and_names_that_are_no_text_do_no_harm(folder):
         ("s3://b/a%20b", "s3://b/a b"),
         ("s3://b/A", "s3://b/a"),
         ("file://one/a", "file:/a"),
+        # Without a scheme it is of the default file system.
+        ("/a/f", "hdfs://nn:8020/a/f"),
+        ("cosn://b/k", "cos://b/k"),
     ],
 )
 def test_names_of_one_object_meet(one, other):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from neve.access.approvals import VALID_SECONDS, Approval, ApprovalState
 from neve.access.chain import AuditEntry, AuditHead, seal
 from neve.access.keys import ApiKey, digest_of
+from neve.access.quotas import Usage
 from neve.access.rights import Grant, Role
+from neve.model.job import JobRequest, JobState
+from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
 from neve.service.auditing import AuditTrail
+from neve.store.redis.store import RedisStore
 from neve.testing.facts import NOW
 
 T = TableRef("lake", ("db",), "t`ä")
@@ -42,6 +46,59 @@ def test_a_key_is_revoked_once_and_stays_on_the_list(store):
     assert not store.api_keys.revoke("abc", at + timedelta(hours=1))
     assert not store.api_keys.revoke("nope", at)
     assert store.api_keys.key("abc") == replace(KEY, revoked_at=at) == store.api_keys.all()[0]
+
+
+def ended(store, job_id, tenant, **spent):
+    store.submit(job_id, JobRequest(T, "rewrite_data_files", tenant=tenant))
+    lease = store.claim_job(job_id, 60)
+    times = {"started_at": NOW, "finished_at": NOW}
+    outcome = Outcome(job_id, T, "rewrite_data_files", Status.SUCCEEDED, "", **times, **spent)
+    store.finish(lease, outcome)
+    store.release(lease)
+
+
+def today():
+    return datetime.now(tz=UTC).date()
+
+
+@pytest.mark.promise(60)
+def test_what_a_tenant_has_and_had_is_counted_by_the_store(store):
+    assert store.usage("a", today()) == Usage()
+    for number, tenant in enumerate(("a", "a", "a:b", "", "1:a")):
+        ended(store, f"e{number}", tenant, bytes_rewritten=2**40, actual_usd=0.25)
+        store.submit(f"q{number}", JobRequest(T, "rewrite_manifests", tenant=tenant))
+
+    assert store.usage("a", today()) == Usage(2, 2**41, 0.5)
+    assert store.usage("a:b", today()) == store.usage("", today()) == Usage(1, 2**40, 0.25)
+    assert store.usage("b", today()) == Usage()
+    assert store.usage("a", today() - timedelta(1)) == Usage(open_jobs=2)
+
+
+@pytest.mark.promise(60)
+def test_a_job_is_open_until_it_has_an_end_however_that_comes(store):
+    asked = JobRequest(T, "rewrite_data_files", tenant="a", max_attempts=1)
+    for name in ("cancelled", "failed", "unknown", "waits"):
+        store.submit(name, asked)
+    store.cancel("cancelled")
+    store.retry(store.claim_job("failed", 60), "no")
+    lease = store.claim_job("unknown", 60)
+    assert store.usage("a", today()).open_jobs == 2
+    store.end(lease, JobState.UNKNOWN, "who knows")
+    store.release(lease)
+    assert store.usage("a", today()).open_jobs == 2
+    assert store.settle(store.job("unknown"), JobState.SUCCEEDED, "it did")
+    assert store.usage("a", today()).open_jobs == 1
+
+
+@pytest.mark.promise(60)
+def test_redis_counts_what_it_has_forgotten_since(redis_server):
+    """Of many jobs in a day the oldest are forgotten, and what they took is not."""
+    store = RedisStore(redis_server.url, prefix="forgetful", history_jobs=1)
+    for number in range(4):
+        ended(store, f"j{number}", "a", bytes_rewritten=10)
+    assert len(store.jobs()) == 1
+    assert store.usage("a", today()).bytes_today == 40
+    store.close()
 
 
 def test_rows_follow_the_head_alone(store):

@@ -74,7 +74,9 @@ def test_a_url_chooses_the_store():
 
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "stamina.instrumentation", None)
+    for name in ("store", "server"):
+        monkeypatch.delitem(sys.modules, f"neve.store.redis.{name}")
+    monkeypatch.setitem(sys.modules, "redis", None)
 
     with pytest.raises(EnvironmentProblem, match="is not installed") as caught:
         open_store("redis://nobody:1/0")

@@ -6,6 +6,7 @@ It is meant for tests: it asks nobody for a password.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import web
 from fetching import maven_copy, once
@@ -13,7 +14,10 @@ from javas import find_java
 from layout import LOOPBACK, Facts, Stack, write_properties
 from processes import Launch
 
+from parts.s3 import catalog_properties
+
 NEEDS: tuple[str, ...] = ("s3",)
+IS_DEFAULT = True
 VERSION = "1.10.1"
 MAIN = Path(__file__).with_name("RestOnLoopback.java")
 
@@ -64,3 +68,9 @@ def start(stack: Stack, installed: Path) -> Launch:
 
 def ready(facts: Facts) -> bool:
     return web.get(facts["uri"] + "/v1/config") is not None
+
+
+def settings(facts: dict[str, Facts]) -> dict[str, Any]:
+    own = {"type": "rest", "uri": facts["rest"]["uri"], **catalog_properties(facts)}
+    # Under the name that Trino has for it.
+    return {"catalogs": {"iceberg": own}}

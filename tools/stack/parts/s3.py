@@ -10,6 +10,7 @@ from layout import LOOPBACK, Facts, Stack
 from processes import Launch
 
 NEEDS: tuple[str, ...] = ()
+IS_DEFAULT = True
 VERSION = "v1.8.0"
 BUCKET = "lakehouse-warehouse"
 REGION = "us-east-1"
@@ -48,3 +49,14 @@ def start(stack: Stack, installed: Path) -> Launch:
 
 def ready(facts: Facts) -> bool:
     return web.get(facts["endpoint"] + HEALTH) is not None
+
+
+def catalog_properties(facts: dict[str, Facts]) -> dict[str, str]:
+    """How properties of a catalog name this storage."""
+    own = facts["s3"]
+    return {
+        "s3.endpoint": own["endpoint"],
+        "s3.access-key-id": own["access_key"],
+        "s3.secret-access-key": own["secret_key"],
+        "s3.region": own["region"],
+    }

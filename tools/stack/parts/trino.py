@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import web
 from fetching import maven_copy, once, unpack
@@ -11,6 +12,7 @@ from layout import LOOPBACK, Facts, Stack, write_private, write_properties
 from processes import Launch
 
 NEEDS: tuple[str, ...] = ("s3", "rest")
+IS_DEFAULT = True
 VERSION = "476"
 CATALOG = "iceberg"
 USER = "neve"
@@ -76,6 +78,10 @@ def ready(facts: Facts) -> bool:
     # For seconds after its start, Trino does not know that its one node serves the catalog: it
     # lists schemas, it calls the node active, and it fails every scan with NO_NODES_AVAILABLE.
     return all(_answers(facts, statement) for statement in PROBE)
+
+
+def settings(facts: dict[str, Facts]) -> dict[str, Any]:
+    return {"trino": {key: facts["trino"][key] for key in ("host", "port", "user", "catalog")}}
 
 
 def _answers(facts: Facts, statement: str) -> bool:

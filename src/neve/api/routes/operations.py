@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -11,13 +12,14 @@ from pydantic import AwareDatetime, BaseModel, Field, model_validator
 from neve.access.rights import Right
 from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob, queued_job
-from neve.api.submitting import job_path, queue, refuse_if_ignored
+from neve.api.submitting import job_path, key_reused, queue, refuse_if_ignored, store_key
 from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
 from neve.documents import to_document
 from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
+from neve.model.job import WHOLE
 from neve.model.maintenance import MaintainRequest as Turn
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
@@ -28,6 +30,8 @@ router = APIRouter(prefix="/tables", tags=["maintenance"])
 
 Kept = Annotated[int, Field(ge=0, le=MAX_KEPT)]
 ROLLBACK = "rollback"
+#: What makes a request for maintenance another one, besides its table and overrides.
+ASKED = ("operations", "apply", "only_due", "any_time")
 #: What deletes for good, with its own route.
 DELETING = {Operation.EXPIRE_SNAPSHOTS: "expire", Operation.REMOVE_ORPHAN_FILES: "orphans"}
 
@@ -167,6 +171,9 @@ def maintain(
     table: TablePath, body: MaintainRequest, neve: TheNeve, key: IdempotencyKey = None
 ) -> Maintenance:
     """Queue a job for each operation, in their order; with `dry_run`, say what each would do."""
+    asked = {name: getattr(body, name) for name in ASKED}
+    if not body.dry_run and (known := jobs_before(neve, neve.table(table), body, key, asked)):
+        return Maintenance(table=str(neve.table(table)), plans=[], jobs=known)
     turn = neve.turn(table, body.overrides, body.wanted())
     ref = turn.entry.table
     if turn.policy is not None:
@@ -176,7 +183,7 @@ def maintain(
     wanted = _chosen(turn, body.operations)
     if body.dry_run:
         return Maintenance(table=str(ref), plans=_plans(neve, ref, wanted, body), jobs=[])
-    jobs = queue_each(neve, ref, wanted, body, key, body.overrides)
+    jobs = queue_each(neve, ref, wanted, body, key, body.overrides, asked)
     if not body.operations:
         neve.count_turn(ref)
     return Maintenance(table=str(ref), plans=[], jobs=jobs)
@@ -211,16 +218,38 @@ def queue_each(
     asking: Asking,
     key: str | None,
     overrides: Mapping[str, object] | None = None,
+    asked: object = None,
 ) -> list[QueuedJob]:
-    """A job for each operation; one writer at a time takes them in this order."""
+    """A job for each operation; one writer at a time takes them in this order.
+
+    The first one has the request's own key, and each tells of the whole: so the key is known to
+    belong to another request, whatever that asked for.
+    """
     operations = list(operations)
     neve.expect(table, operations, overrides, asking.tenant)
-    return [
-        queued_job(
-            queue(neve, table, item, asking, f"{key}:{item}" if key else None, overrides=overrides)
-        )
-        for item in operations
+    turn = {"asked": asked, "operations": [str(item) for item in operations]}
+    keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
+    jobs = [
+        queue(neve, table, item, asking, its_key, overrides=overrides, turn=turn)
+        for item, its_key in zip(operations, keys, strict=False)
     ]
+    return [queued_job(job) for job in jobs]
+
+
+def jobs_before(
+    neve: Guarded, table: TableRef, asking: Overriding | Asking, key: str | None, asked: object
+) -> list[QueuedJob]:
+    """The jobs that the same request became before, whatever the policy says by now."""
+    stored = store_key(neve.acting_tenant(asking.tenant), key)
+    first = neve.job_of_key(stored) if stored else None
+    if first is None:
+        return []
+    turn = first.arguments.get(WHOLE)
+    if not isinstance(turn, Mapping) or turn.get("asked") != json.loads(json.dumps(asked)):
+        raise key_reused(first)
+    said = asking.overrides if isinstance(asking, Overriding) else {}
+    operations = [Operation(item) for item in turn["operations"]]
+    return queue_each(neve, table, operations, asking, key, said, asked)
 
 
 @router.post(

@@ -16,6 +16,7 @@ from neve.api.routes.compact import CompactRequest
 from neve.api.submitting import API, job_path
 from neve.api.values import Asking, Body, Limit, PathPart, Time, text_of
 from neve.documents import from_text
+from neve.model.errors import PlanFileError
 from neve.model.job import Job, Trigger
 from neve.model.kept_plan import KeptPlan
 from neve.model.plan import CompactionPlan
@@ -154,7 +155,13 @@ def _status(kept: KeptPlan, job: Job | None) -> PlanStatus:
 
 
 def _body(neve: Neve, kept: KeptPlan) -> PlanBody:
-    plan = from_text(CompactionPlan, kept.document)
+    try:
+        plan = from_text(CompactionPlan, kept.document)
+    except (ValueError, TypeError, KeyError) as error:
+        raise PlanFileError(
+            f"Plan {kept.plan_id} was made by another version of Neve.",
+            next_step=f"POST {API}/plans makes one of this version.",
+        ) from error
     return PlanBody(
         **_listed(neve, kept),
         snapshot_id=plan.snapshot_id,

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from neve.access.rights import Right
 from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob
-from neve.api.routes.operations import queue_each
+from neve.api.routes.operations import jobs_before, queue_each
 from neve.api.values import (
     Asking,
     CursorQuery,
@@ -22,6 +22,7 @@ from neve.model.job import ScheduleState
 from neve.neve import Neve
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
+TRIGGERED = "the turn"
 
 
 class ListedSchedule(BaseModel):
@@ -102,9 +103,12 @@ def trigger(
     table: TablePath, neve: TheNeve, key: IdempotencyKey = None, body: Asking | None = None
 ) -> Triggered:
     """Take the table's turn now: a job for each operation that its policy enables."""
+    asking = body or Asking()
+    if known := jobs_before(neve, neve.table(table), asking, key, TRIGGERED):
+        return Triggered(table=str(neve.table(table)), jobs=known)
     turn = neve.turn(table)
     ref = turn.entry.table
-    jobs = queue_each(neve, ref, turn.operations, body or Asking(), key)
+    jobs = queue_each(neve, ref, turn.operations, asking, key, asked=TRIGGERED)
     neve.count_turn(ref)
     return Triggered(table=str(ref), jobs=jobs)
 

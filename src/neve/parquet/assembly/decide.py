@@ -120,7 +120,7 @@ def _plan_group(
         provided[column.top].update(
             number
             for number, part in enumerate(parts)
-            if part.changed or part.chunks[column.index] is None
+            if limits.values_are_provided or part.changed or part.chunks[column.index] is None
         )
     return PlannedGroup(parts, chunks, tuple(frozenset(numbers) for numbers in provided))
 

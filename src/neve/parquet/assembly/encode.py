@@ -91,7 +91,14 @@ def encode_runs(
 
 def _with_nan(table: Any, names: set[str]) -> set[str]:
     """Those of the columns that hold NaN, at whatever depth."""
-    return {name for name in names if any(map(_has_nan, table.column(name).chunks))}
+    return {name for name in names if _column_has_nan(table.column(name))}
+
+
+def _column_has_nan(column: Any) -> bool:
+    if pa.types.is_floating(column.type):
+        return bool(pc.any(pc.is_nan(column)).as_py())
+    is_plain = not pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type)
+    return not is_plain and any(map(_has_nan, column.chunks))
 
 
 def _has_nan(array: Any) -> bool:

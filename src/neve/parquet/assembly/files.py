@@ -13,6 +13,7 @@ from neve.parquet.assembly.encode import EncodeOptions
 from neve.parquet.assembly.plan import AssemblyPlan
 from neve.parquet.assembly.provide import ColumnProvider
 from neve.parquet.assembly.result import AssemblyResult
+from neve.parquet.assembly.row_group import Watch
 from neve.parquet.assembly.write import KeyValues, write_assembly
 from neve.parquet.copy_local import copy_range, publish, sync_folder, write_all
 from neve.parquet.footer import read_footer
@@ -26,6 +27,7 @@ def assemble_local(
     provider: ColumnProvider | None = None,
     options: EncodeOptions | None = None,
     key_values: KeyValues = (),
+    watch: Watch | None = None,
     sync: bool = False,
 ) -> AssemblyResult:
     """Write the planned file; it appears under its name only when it is whole and checked."""
@@ -35,7 +37,13 @@ def assemble_local(
     try:
         with _LocalSink(draft, sync=sync) as sink:
             result = write_assembly(
-                plan, LocalReader, sink, provider=provider, options=options, key_values=key_values
+                plan,
+                LocalReader,
+                sink,
+                provider=provider,
+                options=options,
+                key_values=key_values,
+                watch=watch,
             )
         with LocalReader(draft) as reader:
             check_written(reader, result)

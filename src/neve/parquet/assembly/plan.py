@@ -42,6 +42,8 @@ class AssemblyLimits:
     only_codec: str | None = None
     #: A reason to refuse: filters are made of values, and nothing is decoded here.
     needs_bloom_filters: bool = False
+    #: Whether a provider reads whatever is encoded, also where it is simply what a source has.
+    values_are_provided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class PlannedGroup:
     parts: tuple[Part, ...]
     #: One for every leaf of the wanted schema.
     chunks: tuple[PlannedChunk, ...]
-    #: For every top-level column the parts whose values are not simply those of the source.
+    #: For every top-level column the parts whose values come from a provider.
     provided: tuple[frozenset[int], ...]
 
     @property

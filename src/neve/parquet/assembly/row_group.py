@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from neve.parquet.assembly.encode import EncodeOptions, Encoding, encode_runs
 from neve.parquet.assembly.fetch import Fetched
 from neve.parquet.assembly.pieces import Piece
-from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup, decoded_bytes
+from neve.parquet.assembly.plan import AssemblyPlan, Kind, decoded_bytes
 from neve.parquet.assembly.provide import ColumnProvider, SourceRows
+from neve.parquet.assembly.source import SourceChunk
 from neve.parquet.assembly.statistics import Trust
 from neve.parquet.assembly.tables import GroupValues, leaves_of
 from neve.parquet.sources import ClosableReader, OpenSources
@@ -32,6 +33,24 @@ class GroupPieces:
     rows: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedRuns:
+    """Stretches of an output row group that were just encoded, before anybody uses them."""
+
+    #: The number of the row group in the plan, and the top-level columns.
+    group: int
+    tops: tuple[int, ...]
+    #: A file of these columns alone, with a row group for each stretch of parts.
+    data: bytes
+    runs: tuple[tuple[int, int], ...]
+    #: For each stretch the chunks that the new file takes, by leaf.
+    chunks: tuple[Mapping[int, SourceChunk], ...]
+
+
+#: Is shown whatever was encoded.
+Watch: TypeAlias = Callable[[EncodedRuns], None]
+
+
 class RowGroupBuilder:
     """Makes the pieces of the row groups of a plan, one row group at a time."""
 
@@ -41,28 +60,35 @@ class RowGroupBuilder:
         sources: OpenSources[ClosableReader],
         provider: ColumnProvider,
         options: EncodeOptions,
+        watch: Watch | None = None,
     ) -> None:
         self._plan = plan
         self._sources = sources
         self._provider = provider
         self._options = options
+        self._watch = watch
 
-    def build(self, group: PlannedGroup) -> GroupPieces:
-        """The pieces of one row group; nothing of it is kept here."""
-        return _Build(self._plan, group, self._sources, self._provider, self._options).run()
+    def build(self, number: int) -> GroupPieces:
+        """The pieces of one row group of the plan; nothing of it is kept here."""
+        build = _Build(
+            self._plan, number, self._sources, self._provider, self._options, self._watch
+        )
+        return build.run()
 
 
 class _Build:
     def __init__(
         self,
         plan: AssemblyPlan,
-        group: PlannedGroup,
+        number: int,
         sources: OpenSources[ClosableReader],
         provider: ColumnProvider,
         options: EncodeOptions,
+        watch: Watch | None,
     ) -> None:
-        self._plan, self._group, self._sources = plan, group, sources
-        self._provider, self._options = provider, options
+        self._plan, self._number, self._sources = plan, number, sources
+        self._provider, self._options, self._watch = provider, options, watch
+        self._group = group = plan.groups[number]
         self._files: dict[int, Any] = {}
         parts_of = {
             runs: frozenset(number for run in runs for number in range(*run))
@@ -113,9 +139,24 @@ class _Build:
             for runs, leaves in self._structures(needed).items():
                 tops = sorted({self._plan.wanted.columns[leaf].top for leaf in leaves})
                 filled = [run for run in runs if sum(rows[slice(*run)])]
-                for run, pieces in self._encode(values, filled, tops):
-                    encoded.update({(leaf, run[0]): pieces[leaf] for leaf in leaves})
+                pieces = [
+                    {leaf: own[leaf] for leaf in leaves}
+                    for own in self._encode(values, filled, tops)
+                ]
+                for run, own in zip(filled, pieces, strict=True):
+                    encoded.update({(leaf, run[0]): piece for leaf, piece in own.items()})
+                self._show(filled, tops, pieces)
         return encoded, rows
+
+    def _show(
+        self, runs: list[tuple[int, int]], tops: list[int], pieces: list[dict[int, Piece]]
+    ) -> None:
+        if self._watch is None or not runs:
+            return
+        data = next(iter(pieces[0].values())).data
+        assert data is not None
+        chunks = [{leaf: piece.chunk for leaf, piece in own.items()} for own in pieces]
+        self._watch(EncodedRuns(self._number, tuple(tops), data, tuple(runs), tuple(chunks)))
 
     def _structures(self, tops: Container[int]) -> dict[tuple[tuple[int, int], ...], list[int]]:
         """Leaves that are encoded in the same stretches, and so together."""
@@ -148,7 +189,8 @@ class _Build:
 
     def _encode(
         self, values: GroupValues, runs: list[tuple[int, int]], tops: list[int]
-    ) -> Iterator[tuple[tuple[int, int], dict[int, Piece]]]:
+    ) -> Iterator[dict[int, Piece]]:
+        """For every stretch its pieces by leaf."""
         if not runs:
             return
         columns = leaves_of(self._plan.wanted, tops)
@@ -158,9 +200,8 @@ class _Build:
             for column, chunk in zip(columns, planned, strict=True)
         ]
         tables = [values.table(run, tops) for run in runs]
-        for run, pieces in zip(runs, encode_runs(tables, leaves, self._options), strict=True):
-            by_leaf = {column.index: piece for column, piece in zip(columns, pieces, strict=True)}
-            yield run, by_leaf
+        for pieces in encode_runs(tables, leaves, self._options):
+            yield {column.index: piece for column, piece in zip(columns, pieces, strict=True)}
 
     def _ranges(self, number: int) -> Iterator[tuple[int, int]]:
         """What must be read of a part; what a provider reads of it, it reads itself."""

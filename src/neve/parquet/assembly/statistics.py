@@ -91,6 +91,15 @@ def encode_statistics(statistics: ChunkStatistics) -> bytes | None:
     return thrift.encode_struct(thrift.Struct(tuple(fields))) if fields else None
 
 
+def decoded_bounds(statistics: ChunkStatistics, value: ValueType) -> tuple[Any, Any] | None:
+    """Both bounds as values, or None where they are not known."""
+    order = _order(value)
+    if order is None or statistics.lower is None or statistics.upper is None:
+        return None
+    bounds = [_decode(order, value, each) for each in (statistics.lower, statistics.upper)]
+    return None if None in bounds else (bounds[0], bounds[1])
+
+
 def _pick(
     order: BoundType, value: ValueType, bounds: Sequence[bytes | None], choose: Callable[..., Any]
 ) -> bytes | None:

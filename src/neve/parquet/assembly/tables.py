@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +17,14 @@ from neve.parquet.assembly.pieces import Piece
 from neve.parquet.assembly.plan import PlannedGroup
 from neve.parquet.assembly.provide import ColumnProvider, SourceRows
 from neve.parquet.assembly.wanted import WantedSchema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretch:
+    """Values of some parts behind each other, and where each begins."""
+
+    places: Mapping[int, int]
+    values: Any
 
 
 class GroupValues:
@@ -38,9 +47,8 @@ class GroupValues:
         self._piece = piece
         #: Rows of every part in the new file.
         self.rows = [part.rows for part in group.parts]
-        self._provided: dict[tuple[int, int], Any] = {}
-        #: For each top-level column the parts that were gathered, where each begins, the values.
-        self._gathered: dict[int, tuple[dict[int, int], Any]] = {}
+        #: For each top-level column the stretch of values that each part lies in.
+        self._stretches: dict[int, dict[int, _Stretch]] = defaultdict(dict)
         self._provide(needed)
         self._gather(needed)
 
@@ -95,10 +103,7 @@ class GroupValues:
             )
         if asked[0].changed:
             self.rows[parts[0]] = table.num_rows
-        starts = accumulate((self.rows[number] for number in parts), initial=0)
-        for number, start in zip(parts, starts, strict=False):
-            for top, column in zip(tops, table.columns, strict=True):
-                self._provided[number, top] = column.slice(start, self.rows[number])
+        self._keep(parts, tops, table.columns)
 
     def _gather(self, needed: Mapping[int, Set[int]]) -> None:
         tops_of: dict[tuple[int, ...], list[int]] = defaultdict(list)
@@ -111,25 +116,25 @@ class GroupValues:
             pieces = [[self._piece(number, leaf.index) for leaf in leaves] for number in own]
             keep = {leaf.name for leaf in leaves if self._group.chunks[leaf.index].dictionary}
             table = gather(pieces, self._wanted.part(tuple(alike)), leaves, keep)
-            starts = accumulate((self.rows[number] for number in own), initial=0)
-            places = dict(zip(own, starts, strict=False))
-            for top, column in zip(alike, table.columns, strict=True):
-                self._gathered[top] = (places, column)
+            self._keep(own, alike, table.columns)
+
+    def _keep(self, parts: Sequence[int], tops: Sequence[int], columns: Sequence[Any]) -> None:
+        starts = accumulate((self.rows[number] for number in parts), initial=0)
+        places = dict(zip(parts, starts, strict=False))
+        for top, column in zip(tops, columns, strict=True):
+            self._stretches[top].update(dict.fromkeys(parts, _Stretch(places, column)))
 
     def _column(self, top: int, run: tuple[int, int]) -> Any:
         chunks: list[Any] = []
-        places, values = self._gathered.get(top, ({}, None))
+        stretches = self._stretches[top]
         number = run[0]
         while number < run[1]:
-            if number not in places:
-                chunks += self._provided[number, top].chunks
-                number += 1
-                continue
-            start, rows = places[number], 0
-            while number < run[1] and number in places:
+            stretch = stretches[number]
+            start, rows = stretch.places[number], 0
+            while number < run[1] and stretches[number] is stretch:
                 rows += self.rows[number]
                 number += 1
-            chunks += values.slice(start, rows).chunks
+            chunks += stretch.values.slice(start, rows).chunks
         return _as_one_type(chunks, self._wanted.arrow.field(top))
 
 
@@ -138,14 +143,17 @@ def _as_one_type(chunks: list[Any], field: Any) -> Any:
     try:
         if len(types) == 1 and pa.types.is_dictionary(chunks[0].type):
             return pa.chunked_array(chunks).unify_dictionaries()
-        return pa.chunked_array(
-            [chunk if chunk.type == field.type else chunk.cast(field.type) for chunk in chunks],
-            type=field.type,
-        )
+        return pa.chunked_array([_cast(chunk, field.type) for chunk in chunks], type=field.type)
     except (pa.ArrowException, NotImplementedError) as error:
         raise ParquetUnsupported(
             f"Column {field.name} is not of the wanted type: {error}."
         ) from error
+
+
+def _cast(chunk: Any, wanted: Any) -> Any:
+    if pa.types.is_dictionary(chunk.type):
+        chunk = chunk.dictionary_decode()
+    return chunk if chunk.type == wanted else chunk.cast(wanted)
 
 
 def leaves_of(wanted: WantedSchema, tops: Sequence[int]) -> list[Column]:

@@ -12,7 +12,7 @@ from neve.parquet.assembly.pieces import BuiltChunk, Piece, joined, single
 from neve.parquet.assembly.plan import AssemblyPlan, Kind, PlannedGroup
 from neve.parquet.assembly.provide import ColumnProvider, NullColumns
 from neve.parquet.assembly.result import AssemblyResult, SourceRange, summarise
-from neve.parquet.assembly.row_group import GroupPieces, RowGroupBuilder
+from neve.parquet.assembly.row_group import GroupPieces, RowGroupBuilder, Watch
 from neve.parquet.layout import MAGIC
 from neve.parquet.sources import ClosableReader, OpenSources
 from neve.parquet.writers import own_name
@@ -29,18 +29,20 @@ def write_assembly(
     provider: ColumnProvider | None = None,
     options: EncodeOptions | None = None,
     key_values: KeyValues = (),
+    watch: Watch | None = None,
 ) -> AssemblyResult:
     """Write the planned file; one row group at a time is in memory.
 
-    `key_values` go into the footer as they are, `iceberg.schema` among them.
+    `key_values` go into the footer as they are, `iceberg.schema` among them. `watch` is shown what
+    was encoded before it is written.
     """
     writing = _Writing(plan, Output(sink))
     with OpenSources(plan, open_reader) as sources:
         builder = RowGroupBuilder(
-            plan, sources, provider or NullColumns(plan.wanted), options or EncodeOptions()
+            plan, sources, provider or NullColumns(plan.wanted), options or EncodeOptions(), watch
         )
-        for group in plan.groups:
-            writing.add(group, builder.build(group), sources)
+        for number, group in enumerate(plan.groups):
+            writing.add(group, builder.build(number), sources)
     return writing.finish(key_values)
 
 

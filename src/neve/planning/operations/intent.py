@@ -12,6 +12,8 @@ from neve.model.plan import Plan
 from neve.model.table import TableRef
 
 GC_ENABLED = "gc.enabled"
+#: Properties that Nessie shows with every table.
+NESSIE_PROPERTIES = ("nessie.commit.id", "nessie.catalog.content-id")
 Step = TypeVar("Step")
 
 
@@ -43,11 +45,29 @@ def size_property(facts: TableFacts, name: str, default_bytes: int) -> int:
     return int(text) if text.isdecimal() and int(text) > 0 else default_bytes
 
 
+def is_kept_by_nessie(properties: Mapping[str, str]) -> bool:
+    """Whether the table is shown by Nessie, by whichever type of catalog it was asked."""
+    return any(key in properties for key in NESSIE_PROPERTIES)
+
+
+def next_step_if_shared(properties: Mapping[str, str]) -> str:
+    """What to do about files that may not be deleted."""
+    if is_kept_by_nessie(properties):
+        return "Run Nessie's own garbage collector, nessie-gc."
+    return f"Set {GC_ENABLED} to true if its files are its own."
+
+
 def why_shared(table: TableRef, properties: Mapping[str, str]) -> str | None:
-    """Why files of the table may not be deleted, where its owner says so.
+    """Why files of the table may not be deleted, where its owner or its catalog says so.
 
     Iceberg takes every word but true for false here, whatever was meant by it.
     """
+    if is_kept_by_nessie(properties):
+        # It shows one snapshot of one branch, whatever others reach.
+        return (
+            f"Table {table} is kept by Nessie, whose other branches and older commits may need "
+            "every file and snapshot of it: only Nessie's own garbage collector knows."
+        )
     said = properties.get(GC_ENABLED, "true")
     if said.lower() == "true":
         return None

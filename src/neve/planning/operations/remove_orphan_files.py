@@ -6,6 +6,7 @@ about the whole table return a sentence, and then nothing of the table is touche
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from unicodedata import category
@@ -39,6 +40,8 @@ PATH_PROPERTIES = (
 #: Iceberg's S3 client reads these as the end of a key, and would delete another object.
 CUT_OFF = frozenset("?#")
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+#: What is added to a name until its file is whole.
+DRAFT = re.compile(r"\.[0-9a-f]{16}\.tmp$")
 NOT_COMMITTED = "written by job {job_id} and not committed"
 NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
@@ -194,7 +197,9 @@ def ratio_refusal(sweep: Sweep, max_ratio: float) -> str | None:
 
 def as_orphan(file: ListedFile, leftovers: Mapping[str, str]) -> Orphan:
     """The orphan that a candidate is; leftovers are jobs by the paths that they left."""
-    job_id = leftovers.get(path_of(file.path))
+    path = path_of(file.path)
+    # A task that is killed leaves a draft, which is called after what it would have become.
+    job_id = leftovers.get(path) or leftovers.get(DRAFT.sub("", path))
     reason = NOT_COMMITTED.format(job_id=job_id) if job_id else NOT_REACHED
     modified_at = EPOCH + timedelta(milliseconds=file.modified_ms or 0)
     return Orphan(file.path, file.size_bytes, modified_at, file.etag, reason)

@@ -24,7 +24,7 @@ from neve.model.sizes import format_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
 from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
-from neve.planning.operations.intent import operation_plan
+from neve.planning.operations.intent import next_step_if_shared, operation_plan
 from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
 from neve.service.services import Services
@@ -63,7 +63,7 @@ class ExpireSnapshotsOperation:
     def select(self, services: Services, facts: TableFacts) -> ExpireSnapshots:
         """What goes and what stays, with the reasons even where nothing goes."""
         if refusal := why_refused(facts):
-            raise JobRefused(refusal, next_step="Set gc.enabled to true if its files are its own.")
+            raise JobRefused(refusal, next_step=next_step_if_shared(facts.properties))
         consumers = services.store.consumers.live(facts.table)
         step = plan_expiry(facts, self.rules, consumers, services.clock())
         if not step.expired:

@@ -6,7 +6,16 @@ import json
 from collections.abc import Mapping
 
 from neve.model.errors import InputError
-from neve.model.job import ENGINE, OVERRIDES, RUN_ID, SPARK, TRINO, TURN, JobRequest
+from neve.model.job import (
+    ENGINE,
+    OVERRIDES,
+    RUN_ID,
+    SPARK,
+    TRINO,
+    TURN,
+    WHOLE,
+    JobRequest,
+)
 from neve.model.operation import Operation
 from neve.policy.resolve import check_overrides
 from neve.service.context import overrides_of
@@ -74,7 +83,7 @@ def handler_of(request: JobRequest) -> Handler:
 def handler_for(request: JobRequest) -> Handler:
     """The handler of a request; refuses arguments that it would pass over."""
     handler = handler_of(request)
-    known = {*handler.arguments, OVERRIDES, ENGINE, TURN, RUN_ID}
+    known = {*handler.arguments, OVERRIDES, ENGINE, TURN, WHOLE, RUN_ID}
     if unknown := sorted(request.arguments.keys() - known):
         raise InputError(
             f"{request.operation} knows no argument {unknown[0]!r}.",

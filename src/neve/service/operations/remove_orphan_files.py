@@ -56,7 +56,10 @@ class OrphansHandler:
     arguments: ClassVar[tuple[str, ...]] = (RESTORE, *FLAGS)
 
     def prepare(self, services: Services, request: JobRequest) -> None:
-        _asked(request)
+        asked = _asked(request)
+        if not isinstance(asked, RemoveOrphanFiles):
+            # A path that is not listed is told now, not by a job that fails later.
+            chosen_entries(request.table, quarantined(services, request.table), asked)
         if said := overrides_of(request):
             services.policies.effective(services.surveyor.outline(request.table), said)
 

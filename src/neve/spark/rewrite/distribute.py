@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from zipimport import zipimporter
 
@@ -29,11 +30,19 @@ def run_tasks(
     """
     context = session.sparkContext
     with engine_errors("Rewriting file groups"):
-        return (
+        results = (
             context.parallelize(tasks, max(1, len(tasks)))
             .map(partial(_run_attempt, wanted=wanted, storage=storage, written=written))
             .collect()
         )
+        if context.getConf().get("spark.speculation", "false") == "true":
+            return [_with_rivals(*each) for each in zip(results, tasks, strict=True)]
+        return results
+
+
+def _with_rivals(result: TaskResult, task: RewriteTask) -> TaskResult:
+    """A copy of the task that began later may have been ended in the middle of a file."""
+    return replace(result, leftovers=(*result.leftovers, *task.names_after(result.attempt)))
 
 
 def _run_attempt(

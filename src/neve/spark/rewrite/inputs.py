@@ -15,10 +15,12 @@ from neve.parquet.plan import SplicePlan
 from neve.parquet.requirements import refusal
 from neve.parquet.splice import plan_splice
 from neve.planning.packing import split_evenly
+from neve.planning.refusals import ARROW_SCHEMES
 from neve.storage.access import Storage, local_path
 from neve.storage.readers import LocalReader, Reader
 
 if TYPE_CHECKING:
+    from neve.storage.arrow import ArrowStore
     from neve.storage.s3 import S3Reader, S3Store
 
 FOOTERS_AT_ONCE = 16
@@ -50,6 +52,16 @@ class TaskInputs:
         return self.task.outputs[0][0].startswith("s3:")
 
     @cached_property
+    def arrow(self) -> ArrowStore | None:
+        """The store that Arrow reaches, if the new files lie in one."""
+        if not self.task.outputs[0][0].startswith(ARROW_SCHEMES):
+            return None
+        # Its clients are loaded only where tables lie in such a store.
+        from neve.storage.arrow import ArrowStore
+
+        return ArrowStore(self.storage.arrow_settings)
+
+    @cached_property
     def store(self) -> S3Store:
         """The store, its requests counted for this task."""
         if self.storage.refusal:
@@ -62,6 +74,9 @@ class TaskInputs:
     @cached_property
     def opened(self) -> Sequence[tuple[Reader, Source]]:
         """All inputs with their footers and indexes; readers of objects stay usable."""
+        if arrow := self.arrow:
+            with ThreadPoolExecutor(FOOTERS_AT_ONCE, "task-open") as pool:
+                return list(pool.map(lambda one: _open_through(arrow, one), self.task.inputs))
         if not self.is_in_store:
             return [_open_local(source) for source in self.task.inputs]
         store, keep = self.store, len(self.task.inputs) <= TAILS_KEPT
@@ -96,10 +111,23 @@ class TaskInputs:
 
 
 def _open_local(source: TaskInput) -> tuple[Reader, Source]:
-    if source.path.startswith("s3:"):
+    if not source.path.startswith(("file:", "/")):
         raise ParquetUnsupported(f"{source.path} is an object, and the new file would be none.")
     with LocalReader(local_path(source.path)) as reader:
         return reader, _load_checked(reader, source.size_bytes)
+
+
+def _open_through(arrow: ArrowStore, source: TaskInput) -> tuple[Reader, Source]:
+    try:
+        with arrow.open(source.path) as reader:
+            return reader, _load_checked(reader, source.size_bytes)
+    except ParquetError as error:
+        if isinstance(error.__cause__, OSError):
+            # Iceberg's own client may have credentials that Arrow's does not know.
+            raise ParquetUnsupported(
+                f"Arrow's client does not get through: {error.message}"
+            ) from error
+        raise
 
 
 def _open_object(store: S3Store, source: TaskInput, keep_tail: bool) -> tuple[Reader, Source]:

@@ -29,6 +29,10 @@ def run_task(
     task: RewriteTask, wanted: SpliceRequirements, storage: Storage, attempt: int
 ) -> TaskResult:
     """Write the group's files under this attempt's own names, or tell why nobody does."""
+    if not task.has_names(attempt):
+        # Another attempt's name might be one that it is still writing to.
+        why = f"The task was lost {attempt} times, and no names are left for another attempt."
+        return TaskResult(task.group_id, (), why, task.names_before(attempt), attempt)
     inputs = TaskInputs(task, wanted, storage)
     leftovers = list(task.names_before(attempt))
     refusals: list[str] = []
@@ -41,5 +45,5 @@ def run_task(
             leftovers += [file.path for file in written]
             refusals.append(error.message)
         else:
-            return TaskResult(task.group_id, tuple(written), leftovers=tuple(leftovers))
-    return TaskResult(task.group_id, refused=refusals[-1], leftovers=tuple(leftovers))
+            return TaskResult(task.group_id, tuple(written), None, tuple(leftovers), attempt)
+    return TaskResult(task.group_id, (), refusals[-1], tuple(leftovers), attempt)

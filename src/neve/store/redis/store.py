@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import islice
 
+from neve.access.quotas import Usage
 from neve.documents import to_text
 from neve.model.figures import StoreTotals, counted
 from neve.model.job import (
@@ -44,6 +46,8 @@ from neve.store.values import (
 
 #: So many jobs that have ended are remembered.
 HISTORY_JOBS = 20_000
+#: Bytes and dollars of a job without an outcome.
+NONE = ("0", "0")
 
 
 class RedisStore(RedisEvents, RedisSchedules):
@@ -115,6 +119,12 @@ class RedisStore(RedisEvents, RedisSchedules):
         amounts = {name: float(amount) for name, amount in pairs(counters).items()}
         return StoreTotals(amounts, int(queued), int(begun), int(dead))
 
+    def usage(self, tenant: str, day: date) -> Usage:
+        """What a tenant has and had, by counters: no job is looked at."""
+        number = str((day - date(1970, 1, 1)).days)
+        _, open_jobs, size, usd = self._server.read("usage", tenant, number)
+        return Usage(int(open_jobs), int(float(size)), float(usd))
+
     @property
     def consumers(self) -> RedisConsumers:
         return RedisConsumers(self._server)
@@ -167,11 +177,12 @@ class RedisStore(RedisEvents, RedisSchedules):
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         state, text = outcome.status.job_state, to_text(outcome)
         told = (state, outcome.reason, text, self._history, json.dumps(counted(outcome)))
-        self._fenced("finish", lease, *_claim(lease), *told)
+        spent = (str(outcome.bytes_rewritten), f"{outcome.actual_usd or 0.0:.17g}")
+        self._fenced("finish", lease, *_claim(lease), *told, *spent)
 
     def end(self, lease: Lease, state: JobState, reason: str) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history, "{}")
+        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history, "{}", *NONE)
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         """Queue the job again after a failed attempt, and release the table."""

@@ -104,7 +104,7 @@ class Deletes:
         found = [_NONE]
         for ordinal, first_row, _ in source.row_groups():
             if keys.may_hold(_ranges(source.file, ordinal, keys), number):
-                rows = source.rows.columns(source.file, ordinal, first_row, field_ids)
+                rows = source.rows.columns(source, ordinal, first_row, field_ids)
                 found.append(np.flatnonzero(keys.deleted(rows, number)) + first_row)
         return np.concatenate(found)
 

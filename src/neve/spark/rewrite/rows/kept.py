@@ -1,17 +1,32 @@
-"""Pages that a new file took as they are, compared with their sources byte by byte."""
+"""Chunks of a new file, held against what they were made of: sources, and what was encoded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from neve.model.errors import ParquetCorrupt
 from neve.parquet.assembly.plan import PlannedGroup
-from neve.parquet.assembly.source import SourceGroup
+from neve.parquet.assembly.source import SourceChunk, SourceGroup
 from neve.parquet.sources import ClosableReader, OpenSources
 from neve.storage.readers import Reader
 
 _READ_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedChunk:
+    """Pages that were encoded, as whoever read them back has described them."""
+
+    chunk: SourceChunk
+    digest: bytes
+
+
+def digest_of(data: bytes | memoryview) -> bytes:
+    """What stands for bytes that are not kept in memory."""
+    return hashlib.sha256(data).digest()
 
 
 class KeptBytes:
@@ -21,24 +36,46 @@ class KeptBytes:
         self._sources, self._written = sources, written
         self.planned_bytes = self.equal_bytes = 0
 
-    def compare(self, group: PlannedGroup, ours: SourceGroup) -> None:
-        """All chunks of a row group of which nothing was encoded."""
+    def compare(
+        self,
+        group: PlannedGroup,
+        ours: SourceGroup,
+        encoded: Mapping[tuple[int, int], EncodedChunk],
+    ) -> None:
+        """All chunks of a row group; `encoded` ones by leaf and the first part of their stretch."""
         runs: list[list[int]] = []
         for leaf, planned in enumerate(group.chunks):
-            if planned.encoded:
-                continue
-            chunk, at = ours.chunks[leaf], ours.chunks[leaf].start
-            values = 0
-            for part in group.parts:
-                source = part.chunks[leaf]
-                if source is None or source.codec != chunk.codec:
-                    raise ParquetCorrupt("A chunk of the new file is not what was planned.")
-                _extend(runs, part.source, source.start, at, source.length)
-                at += source.length
-                values += source.values
-            if (at, values) != (chunk.end, chunk.values):
-                raise ParquetCorrupt("A chunk of the new file is not as long as its sources.")
+            chunk = ours.chunks[leaf]
+            at, taken, ends = chunk.start, [], dict(planned.encoded)
+            number = 0
+            while number < len(group.parts):
+                if number not in ends:
+                    part = group.parts[number]
+                    source = part.chunks[leaf]
+                    if source is None:
+                        raise ParquetCorrupt("A chunk of the new file is not what was planned.")
+                    _extend(runs, part.source, source.start, at, source.length)
+                    taken.append(source)
+                    at += source.length
+                    number += 1
+                    continue
+                if made := encoded.get((leaf, number)):
+                    self._compare_digest(at, made)
+                    taken.append(made.chunk)
+                    at += made.chunk.length
+                number = ends[number]
+            if at != chunk.end or not _is_made_of(chunk, taken):
+                raise ParquetCorrupt("A chunk of the new file is not as its footer says.")
         self._compare(runs)
+
+    def _compare_digest(self, at: int, made: EncodedChunk) -> None:
+        length = made.chunk.length
+        self.planned_bytes += length
+        digest = hashlib.sha256()
+        for done in range(0, length, _READ_BYTES):
+            digest.update(self._written.read_at(at + done, min(_READ_BYTES, length - done)))
+        if digest.digest() == made.digest:
+            self.equal_bytes += length
 
     def _compare(self, runs: Sequence[Sequence[int]]) -> None:
         for source, start, at, length in runs:
@@ -48,6 +85,23 @@ class KeptBytes:
                 size = min(_READ_BYTES, length - done)
                 if reader.read_at(start + done, size) == self._written.read_at(at + done, size):
                     self.equal_bytes += size
+
+
+def _is_made_of(chunk: SourceChunk, taken: Sequence[SourceChunk]) -> bool:
+    """Whether a footer describes the same pages in the same way, wherever they lie now."""
+    same = (
+        all(one.codec == chunk.codec for one in taken)
+        and sum(one.values for one in taken) == chunk.values
+        and {number for one in taken for number in one.encodings} == set(chunk.encodings)
+    )
+    if len(taken) == 1:
+        return same and _offsets(chunk) == _offsets(taken[0])
+    return same and not any(one.has_dictionary for one in (chunk, *taken))
+
+
+def _offsets(chunk: SourceChunk) -> tuple[int, int | None]:
+    dictionary = chunk.dictionary_offset
+    return chunk.data_offset - chunk.start, dictionary and dictionary - chunk.start
 
 
 def _extend(runs: list[list[int]], source: int, start: int, at: int, length: int) -> None:

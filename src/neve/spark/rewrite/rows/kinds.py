@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ class FileKinds:
     def __init__(self, fields: Mapping[int, Field], mapping: NameMapping | None) -> None:
         self._fields, self._mapping = fields, mapping
         self._known: dict[bytes, FileKind] = {}
+        self._by_key: dict[object, FileKind] = {}
 
     def of(self, schema: Any) -> FileKind:
         """The kind of a file with this Arrow schema."""
@@ -41,6 +42,12 @@ class FileKinds:
         if key not in self._known:
             self._known[key] = self._understood(with_ids(schema, self._mapping))
         return self._known[key]
+
+    def by_key(self, key: object, schema: Callable[[], Any]) -> FileKind:
+        """The same, where the key already tells which schema it is."""
+        if key not in self._by_key:
+            self._by_key[key] = self.of(schema())
+        return self._by_key[key]
 
     def _understood(self, schema: Any) -> FileKind:
         names: dict[int, str] = {}
@@ -61,6 +68,7 @@ def _is_as_wanted(found: Any, field: Field) -> bool:
     wanted = arrow_field(field)
     if found.nullable and not wanted.nullable:
         return False
-    if found.type == _LARGE.get(field.type.name):
+    of = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
+    if of == _LARGE.get(field.type.name):
         return True
-    return bool(pa.field("", found.type).equals(pa.field("", wanted.type), check_metadata=True))
+    return bool(pa.field("", of).equals(pa.field("", wanted.type), check_metadata=True))

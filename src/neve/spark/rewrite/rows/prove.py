@@ -1,41 +1,38 @@
-"""A new file against its sources: kept pages byte by byte, everything else by its values.
+"""A new file against its sources: all pages byte by byte, and what was encoded by its values.
 
-What is expected is told by the plan and by a plain read of the sources, and what is there by the
-new file alone: its footer, its bytes, its values. How it was made does not enter into either.
+What was encoded is read back at once, while the values of its sources are still in memory, and
+held against a plain read of them: how the file is assembled does not enter into it. Its pages are
+known by their digests from then on, and looked for in the file where its footer says they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from neve.model.errors import ParquetCorrupt
 from neve.model.policy import Verify
 from neve.model.rewrite import FileProof, RowFingerprints, proof_unread
-from neve.parquet.assembly.plan import AssemblyPlan, PlannedGroup
+from neve.parquet.assembly.plan import AssemblyPlan, Part
 from neve.parquet.assembly.result import AssemblyResult, SourceRange
+from neve.parquet.assembly.row_group import EncodedRuns
 from neve.parquet.assembly.source import AssemblySource, SourceGroup
-from neve.rows.arrow import arrow_field
-from neve.rows.deletes import live_mask
-from neve.rows.fingerprint import Fingerprint, fingerprint
-from neve.rows.metrics import RowMetrics, measure, merge
-from neve.rows.sameness import surely_equal
-from neve.rows.schema import Field, Schema, Type
+from neve.rows.metrics import RowMetrics, measure, measured_leaves, merge
+from neve.rows.schema import Schema
 from neve.rows.streams import RowStream
-from neve.rows.vectors import ROW_POSITION
-from neve.spark.rewrite.rows.kept import KeptBytes
-from neve.spark.rewrite.rows.layout import POSITION_NAME
+from neve.spark.rewrite.rows.compared import Compared
+from neve.spark.rewrite.rows.kept import EncodedChunk, KeptBytes, digest_of
+from neve.spark.rewrite.rows.provider import LiveReads
 from neve.spark.rewrite.rows.source import OpenedSource
 from neve.spark.rewrite.rows.sources import Sources
+from neve.spark.rewrite.rows.told import told_by_footer
 
 #: Rows are compared so many at a time, of small files together: each call has its price.
 _ROWS_AT_ONCE: Final = 128 * 1024
-#: Values are hashed with their place, so that they cannot change places with each other.
-_POSITION: Final = Field(ROW_POSITION, POSITION_NAME, True, Type("long"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,126 +45,159 @@ class Checked:
 
 
 class FileCheck:
-    """Holds one new file against the inputs of its share."""
+    """Holds one new file against the inputs of its share, while it is made and afterwards."""
 
     def __init__(
-        self, sources: Sources, share: Sequence[int], plan: AssemblyPlan, result: AssemblyResult
+        self,
+        sources: Sources,
+        share: Sequence[int],
+        plan: AssemblyPlan,
+        reads: LiveReads,
+        verify: Verify,
     ) -> None:
-        self._sources, self._share, self._plan, self._result = sources, share, plan, result
+        self._sources, self._share, self._plan = sources, share, plan
+        self._reads, self._verify = reads, verify
         self._fields = sources.layout.fields
-        self._opened: tuple[int, OpenedSource] | None = None
+        self._columns = {column.field_id: column for column in plan.wanted.columns}
+        self._ranges = [list(each) for each in self._expected_ranges()]
+        self._both = Compared()
+        self._encoded: list[dict[tuple[int, int], EncodedChunk]] = [{} for _ in plan.groups]
+        self._measured: list[set[int]] = [set() for _ in plan.groups]
+        self._metrics: list[RowMetrics] = []
 
     @property
     def decoded_ids(self) -> set[int]:
         """Top-level columns of which something was encoded, in any row group."""
-        return {id_ for group in self._plan.groups for id_ in self._decoded(group)}
+        wanted = self._plan.wanted
+        return {
+            wanted.top_field_ids[column.top]
+            for group in self._plan.groups
+            for column, planned in zip(wanted.columns, group.chunks, strict=True)
+            if planned.encoded
+        }
 
-    def run(
-        self, written: AssemblySource, opened: OpenedSource, kept: KeptBytes, verify: Verify
+    def saw(self, encoded: EncodedRuns) -> None:
+        """Read back what was encoded, and hold it against the sources."""
+        ids = [self._plan.wanted.top_field_ids[top] for top in encoded.tops]
+        opened = self._sources.open_encoded(encoded.data)
+        parts = self._plan.groups[encoded.group].parts
+        for ordinal, run in enumerate(encoded.runs):
+            self._compare(opened, ordinal, encoded.group, run, ids)
+            self._reads.let_go(parts[slice(*run)], ids)
+        if not self._verify.reads_values:
+            return
+        known, data = self._encoded[encoded.group], memoryview(encoded.data)
+        for run, chunks in zip(encoded.runs, encoded.chunks, strict=True):
+            for leaf, chunk in chunks.items():
+                digest = digest_of(data[chunk.start : chunk.end])
+                known[leaf, run[0]] = EncodedChunk(chunk, digest)
+
+    def finish(
+        self,
+        result: AssemblyResult,
+        written: AssemblySource,
+        opened: OpenedSource,
+        kept: KeptBytes,
     ) -> Checked:
-        """Compare; a file whose footer is not that of the plan is corrupt.
+        """Compare the whole file; one whose footer is not that of the plan is corrupt.
 
         Where values are not to be compared, the new file alone is read, for its statistics.
         """
+        if [one for group in self._ranges for one in group] != list(result.ranges):
+            raise ParquetCorrupt("The new file accounts for its rows in another way than planned.")
         has_deletes = any(len(self._sources.deleted[number]) for number in self._share)
         measured = sorted(set(self._fields) if has_deletes else self.decoded_ids)
-        both, parts, found_rows = _Both(), [], 0
-        groups = iter(written.groups)
-        for group, ranges in self._groups():
+        groups, found_rows = iter(written.groups), 0
+        for number, group in enumerate(self._plan.groups):
+            rows = sum(one.output_rows for one in self._ranges[number])
+            if not rows:
+                continue
             ours = next(groups, None)
-            rows = sum(one.output_rows for one in ranges)
             if ours is None or ours.rows != rows:
                 raise ParquetCorrupt("The new file has other row groups than were planned.")
-            if verify.reads_values:
-                kept.compare(group, ours)
+            if self._verify.reads_values:
+                kept.compare(group, ours, self._encoded[number])
             found_rows += ours.rows
-            if not measured:
-                continue
-            ids = sorted(self._decoded(group)) if verify.reads_values else []
-            schema = self._schema(ids)
-            expected = RowStream(self._live(group, ranges, ids) if ids else ())
-            for table in self._read(opened, ours, measured):
-                if ids:
-                    found = table.select([field.name for field in schema.fields])
-                    both.add(expected.take(found.num_rows), found, schema)
-                parts.append(measure(table, self._schema(measured, with_position=False)))
-            both.add_missing(expected.rest(), schema)
+            left = [id_ for id_ in measured if not self._is_told(number, id_, written, ours)]
+            for table in self._read(opened, ours.ordinal, left):
+                self._metrics.append(measure(table, self._schema(left)))
         if next(groups, None) is not None:
             raise ParquetCorrupt("The new file has more row groups than were planned.")
-        if not verify.reads_values:
-            return Checked(proof_unread(verify, self._result.rows, found_rows), merge(parts))
-        told = str(both.expected), str(both.found)
-        proof = RowFingerprints(*told, kept.planned_bytes, kept.equal_bytes)
-        return Checked(proof, merge(parts))
+        return Checked(self._proof(kept, found_rows), merge(self._metrics))
 
-    def _groups(self) -> Iterator[tuple[PlannedGroup, list[SourceRange]]]:
-        """Row groups that have rows, with the account of where those come from."""
-        ranges = iter(self._result.ranges)
+    def _is_told(self, number: int, id_: int, written: AssemblySource, ours: SourceGroup) -> bool:
+        """Whether statistics of a column of a row group are known without reading it again."""
+        if id_ in self._measured[number]:
+            return True
+        leaves = [
+            (self._columns[path[-1].id], path[-1]) for path in measured_leaves([self._fields[id_]])
+        ]
+        told = told_by_footer(written, ours, leaves)
+        if told is not None:
+            self._metrics.append(told)
+        return told is not None
+
+    def _proof(self, kept: KeptBytes, found_rows: int) -> FileProof:
+        if not self._verify.reads_values:
+            planned = sum(one.output_rows for group in self._ranges for one in group)
+            return proof_unread(self._verify, planned, found_rows)
+        told = str(self._both.expected), str(self._both.found)
+        return RowFingerprints(*told, kept.planned_bytes, kept.equal_bytes)
+
+    def _compare(
+        self,
+        opened: OpenedSource,
+        ordinal: int,
+        number: int,
+        run: tuple[int, int],
+        ids: Sequence[int],
+    ) -> None:
+        """One stretch; its statistics are those of the row group where it is all of it."""
+        group, schema = self._plan.groups[number], self._schema(ids)
+        expected = RowStream(map(self._live(ids), group.parts[slice(*run)]))
+        place = self._ranges[number][run[0]].first_output_row
+        is_whole = run == (0, len(group.parts))
+        for table in self._read(opened, ordinal, ids):
+            if self._verify.reads_values:
+                self._both.add(expected.take(table.num_rows), table, schema, place)
+            place += table.num_rows
+            if is_whole:
+                self._metrics.append(measure(table, schema))
+                self._measured[number].update(ids)
+        if self._verify.reads_values:
+            self._both.add_missing(expected.rest(), schema, place)
+
+    def _live(self, ids: Sequence[int]) -> Any:
+        """What readers see of a part of a row group."""
+
+        def read(part: Part) -> Any:
+            group = part.group
+            return self._reads.rows(part.source, group.ordinal, group.first_row, group.rows, ids)
+
+        return read
+
+    def _read(self, opened: OpenedSource, ordinal: int, ids: Sequence[int]) -> Iterator[Any]:
+        if ids:
+            yield from opened.rows.batches(opened, ordinal, ids, _ROWS_AT_ONCE)
+
+    def _schema(self, ids: Sequence[int]) -> Schema:
+        return Schema(tuple(self._fields[id_] for id_ in ids))
+
+    def _expected_ranges(self) -> Iterator[Iterator[SourceRange]]:
+        """For every row group where its rows should come from, and where they should be."""
+        place = 0
         for group in self._plan.groups:
-            own = [next(ranges) for _ in group.parts]
-            if sum(one.output_rows for one in own):
-                yield group, own
+            rows = [self._live_rows(part) for part in group.parts]
+            places = accumulate(rows, initial=place)
+            place += sum(rows)
+            yield (
+                SourceRange(
+                    self._plan.inputs[part.source].path, part.group.first_row, part.rows, at, count
+                )
+                for part, at, count in zip(group.parts, places, rows, strict=False)
+            )
 
-    def _decoded(self, group: PlannedGroup) -> set[int]:
-        wanted = self._plan.wanted
-        leaves = zip(wanted.columns, group.chunks, strict=True)
-        tops = {column.top for column, planned in leaves if planned.encoded}
-        return {wanted.top_field_ids[top] for top in tops}
-
-    def _schema(self, ids: Sequence[int], *, with_position: bool = True) -> Schema:
-        fields = tuple(self._fields[id_] for id_ in ids)
-        return Schema((*fields, _POSITION) if with_position else fields)
-
-    def _live(
-        self, group: PlannedGroup, ranges: Sequence[SourceRange], ids: Sequence[int]
-    ) -> Iterator[Any]:
-        """What readers see of the sources, with the places that it should have now."""
-        for part, one in zip(group.parts, ranges, strict=True):
-            number = self._share[part.source]
-            source = self._open(number)
-            table = source.rows.columns(source.file, part.group.ordinal, one.first_row, ids)
-            deleted = self._sources.deleted[number]
-            if len(deleted):
-                table = table.filter(pa.array(live_mask(deleted, one.first_row, one.rows)))
-            yield _placed(table, one.first_output_row)
-
-    def _read(self, opened: OpenedSource, ours: SourceGroup, ids: Sequence[int]) -> Iterator[Any]:
-        first = ours.first_row
-        for table in opened.rows.batches(opened.file, ours.ordinal, ids, _ROWS_AT_ONCE):
-            yield _placed(table, first)
-            first += table.num_rows
-
-    def _open(self, number: int) -> OpenedSource:
-        if self._opened is None or self._opened[0] != number:
-            self._opened = number, self._sources.open(number)
-        return self._opened[1]
-
-
-def _placed(table: Any, first: int) -> Any:
-    places = pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
-    return table.append_column(arrow_field(_POSITION), places)
-
-
-class _Both:
-    """What is expected and what is found, so many rows of each at a time."""
-
-    def __init__(self) -> None:
-        self.expected, self.found = Fingerprint(), Fingerprint()
-
-    def add(self, expected: Sequence[Any], found: Any, schema: Schema) -> None:
-        """Rows that should be the same. Where their values are equal, counting them is enough."""
-        at, is_same = 0, True
-        for table in expected:
-            is_same &= surely_equal(table, found.slice(at, table.num_rows), schema)
-            at += table.num_rows
-        if is_same and at == found.num_rows:
-            self.expected += Fingerprint(at)
-            self.found += Fingerprint(at)
-            return
-        self.found += fingerprint(found, schema)
-        self.add_missing(expected, schema)
-
-    def add_missing(self, expected: Iterable[Any], schema: Schema) -> None:
-        """Rows that were not found, or not as they should be."""
-        for table in expected:
-            self.expected += fingerprint(table, schema)
+    def _live_rows(self, part: Part) -> int:
+        deleted, first = self._sources.deleted[self._share[part.source]], part.group.first_row
+        start, end = np.searchsorted(deleted, [first, first + part.rows])
+        return part.rows - int(end - start)

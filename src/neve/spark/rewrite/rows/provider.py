@@ -1,42 +1,75 @@
-"""Values for the assembly: new columns, other types, row groups without their deleted rows."""
+"""Rows of a task's inputs as readers of the table see them, read once.
+
+Whoever writes them gets them from here, and whoever proves what was written, too: each from the
+read itself, and not from the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from neve.parquet.assembly.plan import Part
 from neve.parquet.assembly.provide import SourceRows
 from neve.rows.deletes import live_mask
-from neve.rows.roaring import Positions
-from neve.spark.rewrite.rows.source import FileRows
+from neve.spark.rewrite.rows.sources import Sources
+
+
+class LiveReads:
+    """Plain reads of row groups, less the deleted rows; what was read is kept until it is let go.
+
+    `share` are the inputs of a plan, by number. Columns of `dictionaries` stay dictionaries.
+    """
+
+    def __init__(
+        self, sources: Sources, share: Sequence[int], dictionaries: frozenset[int] = frozenset()
+    ) -> None:
+        self._sources, self._share, self._dictionaries = sources, share, dictionaries
+        #: Columns by source and row group, and by field id.
+        self._held: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
+
+    def rows(self, source: int, ordinal: int, first: int, count: int, ids: Sequence[int]) -> Any:
+        """Columns of a row group, which has `count` rows from position `first` of its file on."""
+        held = self._held[source, ordinal]
+        if missing := [id_ for id_ in ids if id_ not in held]:
+            number = self._share[source]
+            opened = self._sources.open(number, self._dictionaries)
+            table = opened.rows.columns(opened, ordinal, first, missing)
+            mask = live_mask(self._sources.deleted[number], first, count)
+            if not mask.all():
+                table = table.filter(pa.array(mask))
+            held.update(zip(missing, table.columns, strict=True))
+        names = [self._sources.layout.fields[id_].name for id_ in ids]
+        return pa.Table.from_arrays([held[id_] for id_ in ids], names=names)
+
+    def let_go(self, parts: Iterable[Part], ids: Sequence[int]) -> None:
+        """Forget columns of some row groups."""
+        for part in parts:
+            held = self._held.get((part.source, part.group.ordinal), {})
+            for id_ in ids:
+                held.pop(id_, None)
 
 
 class LiveColumns:
     """Provides the columns of a plan's sources, by the number of the source."""
 
-    def __init__(
-        self, sources: Sequence[FileRows], deleted: Sequence[Positions], fields: Mapping[int, Any]
-    ) -> None:
-        self._sources = sources
-        self._deleted = deleted
+    def __init__(self, reads: LiveReads, fields: Mapping[int, Any]) -> None:
+        self._reads = reads
         #: Arrow's fields of the top-level columns, by id.
         self._fields = fields
 
     def columns(self, parts: Sequence[SourceRows], field_ids: Sequence[int]) -> Any:
         """The columns, part after part; of changed parts the rows that are left."""
-        schema = pa.schema([self._fields[id_] for id_ in field_ids])
-        return pa.concat_tables([self._part(part, field_ids).cast(schema) for part in parts])
-
-    def _part(self, part: SourceRows, field_ids: Sequence[int]) -> Any:
-        source = self._sources[part.source]
-        if not field_ids:
-            # Nothing is asked for but how many rows are left.
-            field_ids = [next(iter(self._fields))]
-        table = source.columns(part.open(), part.ordinal, part.first_row, field_ids)
-        if not part.changed:
-            return table
-        return table.filter(
-            pa.array(live_mask(self._deleted[part.source], part.first_row, part.rows))
-        )
+        # Where nothing is asked for but how many rows are left, any column tells.
+        ids = field_ids or [next(iter(self._fields))]
+        tables = [
+            self._reads.rows(part.source, part.ordinal, part.first_row, part.rows, ids)
+            for part in parts
+        ]
+        if any(not table.schema.equals(tables[0].schema) for table in tables[1:]):
+            wanted = pa.schema([self._fields[id_] for id_ in ids])
+            tables = [table.cast(wanted) for table in tables]
+        return pa.concat_tables(tables)

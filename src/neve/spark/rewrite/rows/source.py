@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from neve.model.errors import ParquetCorrupt
 from neve.model.rewrite import TaskInput
-from neve.rows.arrow import arrow_field, children, field_id
+from neve.rows.arrow import children, field_id
 from neve.rows.defaults import default_value, missing_column, repeated
 from neve.rows.evolve import evolve
 from neve.rows.lineage import lineage_columns
@@ -33,13 +33,14 @@ class FileRows:
     #: Whether the file was written just now: then its row ids are what it stores, and no more.
     is_new: bool = False
 
-    def columns(self, file: Any, ordinal: int, first_row: int, ids: Sequence[int]) -> Any:
+    def columns(
+        self, opened: OpenedSource, ordinal: int, first_row: int, ids: Sequence[int]
+    ) -> Any:
         """Top-level columns of a row group in the order of `ids`, in the current types.
 
-        `file` is a pyarrow.parquet.ParquetFile, `first_row` the row group's place in it.
+        `first_row` is the row group's place in the file.
         """
-        layout = self.layout
-        kind = layout.kinds.of(file.schema_arrow)
+        layout, file, kind = self.layout, opened.file, opened.kind
         rows = file.metadata.row_group(ordinal).num_rows
         read = [id_ for id_ in ids if id_ in kind.names]
         if layout.has_lineage and not set(ids).isdisjoint(LINEAGE):
@@ -55,13 +56,15 @@ class FileRows:
         )
         return self._table(found, ids)
 
-    def batches(self, file: Any, ordinal: int, ids: Sequence[int], rows: int) -> Iterator[Any]:
-        """The same of a new file, which has all columns, so many rows at a time."""
-        kind = self.layout.kinds.of(file.schema_arrow)
+    def batches(
+        self, opened: OpenedSource, ordinal: int, ids: Sequence[int], rows: int
+    ) -> Iterator[Any]:
+        """The same of what was just written, which has the columns, so many rows at a time."""
+        kind = opened.kind
         if lacking := [id_ for id_ in ids if id_ not in kind.names]:
             raise ParquetCorrupt(f"The new file lacks the columns of the ids {lacking}.")
         names = [kind.names[id_] for id_ in ids]
-        for batch in file.iter_batches(
+        for batch in opened.file.iter_batches(
             rows, row_groups=[ordinal], columns=names, use_threads=False
         ):
             found = self._evolved(pa.Table.from_batches([batch]), ids, kind)
@@ -78,9 +81,8 @@ class FileRows:
         }
 
     def _table(self, found: dict[int, Any], ids: Sequence[int]) -> Any:
-        fields = self.layout.fields
-        named = [arrow_field(fields[id_], found[id_].type) for id_ in ids]
-        return pa.Table.from_arrays([found[id_] for id_ in ids], schema=pa.schema(named))
+        names = [self.layout.fields[id_].name for id_ in ids]
+        return pa.Table.from_arrays([found[id_] for id_ in ids], names=names)
 
     def _evolved(self, table: Any, ids: Sequence[int], kind: FileKind) -> dict[int, Any]:
         constants = self.constants
@@ -138,16 +140,37 @@ def _paths(fields: Iterable[Any], above: tuple[str, ...]) -> Iterator[tuple[tupl
 
 
 class OpenedSource:
-    """A source as pyarrow opens it, with the rows that deletes take from it."""
+    """A file as pyarrow opens it, and what it is to the table."""
 
-    def __init__(self, rows: FileRows, opened: Any) -> None:
+    def __init__(
+        self,
+        rows: FileRows,
+        opened: Any,
+        *,
+        dictionaries: Sequence[str] = (),
+        schema_key: object = None,
+    ) -> None:
+        """Columns named in `dictionaries` are read as such.
+
+        Files of one `schema_key` have the same schema in Arrow, if it is not None.
+        """
         self.rows = rows
-        self._opened = opened
+        self._opened, self._dictionaries, self._schema_key = opened, dictionaries, schema_key
 
     @cached_property
     def file(self) -> Any:
         """The file; its footer is read once."""
-        return pq.ParquetFile(self._opened)
+        # Arrow would look for a path in its file systems first: as long as the footer takes.
+        source = pa.OSFile(self._opened) if isinstance(self._opened, str) else self._opened
+        return pq.ParquetFile(source, read_dictionary=self._dictionaries or None)
+
+    @cached_property
+    def kind(self) -> FileKind:
+        """What files of its schema hold."""
+        kinds = self.rows.layout.kinds
+        if self._schema_key is None:
+            return kinds.of(self.file.schema_arrow)
+        return kinds.by_key(self._schema_key, lambda: self.file.schema_arrow)
 
     def row_groups(self) -> Iterator[tuple[int, int, int]]:
         """Number, first row and rows of every row group that has any."""

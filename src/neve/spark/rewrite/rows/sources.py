@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neve.model.errors import ParquetCorrupt, ParquetError, RowsUnsupported
 from neve.model.rewrite import TaskInput
-from neve.parquet.assembly.columns import MappedIds
+from neve.parquet.assembly.columns import MappedIds, columns_with_ids
 from neve.parquet.assembly.source import AssemblySource, SourceGroup, load_assembly_source
 from neve.rows.roaring import Positions
 from neve.spark.rewrite.inputs import TaskInputs
@@ -19,6 +21,9 @@ from neve.spark.rewrite.rows.layout import RowLayout, row_layout
 from neve.spark.rewrite.rows.source import LINEAGE, FileRows, OpenedSource, mapped_ids
 from neve.storage.access import local_path
 from neve.storage.readers import LocalReader
+
+#: Where Arrow's writers note the types that they had in memory.
+ARROW_SCHEMA: Final = b"ARROW:schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +39,34 @@ class Sources:
         """How the rows of an input are read."""
         return FileRows(self.layout, self.inputs[number])
 
-    def open(self, number: int) -> OpenedSource:
-        """An input as pyarrow reads it."""
-        return OpenedSource(self.rows(number), _opened(self.inputs[number].path))
+    def open(self, number: int, dictionaries: frozenset[int] = frozenset()) -> OpenedSource:
+        """An input as pyarrow reads it, some columns as dictionaries."""
+        source = self.assembly[number]
+        raw = source.footer.schema.raw
+        names = tuple(
+            column.path[0]
+            for column in columns_with_ids(raw, source.mapped_ids)
+            if column.field_id in dictionaries and len(column.levels) == 1
+        )
+        # All that Arrow makes its schema of.
+        hints = tuple(value for key, value in source.footer.key_values if key == ARROW_SCHEMA)
+        return OpenedSource(
+            self.rows(number),
+            _opened(self.inputs[number].path),
+            dictionaries=names,
+            schema_key=(raw, hints, names),
+        )
 
     def open_written(self, path: str) -> OpenedSource:
         """A new file: it holds all columns, row ids too, and no delete applies to it."""
-        rows = FileRows(self.layout, TaskInput(path, 0), is_new=True)
-        return OpenedSource(rows, _opened(path))
+        return self._new(path, _opened(path))
+
+    def open_encoded(self, data: bytes) -> OpenedSource:
+        """Some columns of a new file, as they were just encoded."""
+        return self._new("what was encoded", pa.BufferReader(data))
+
+    def _new(self, path: str, opened: Any) -> OpenedSource:
+        return OpenedSource(FileRows(self.layout, TaskInput(path, 0), is_new=True), opened)
 
     def live_rows(self, number: int) -> int:
         """Rows that are left of an input."""

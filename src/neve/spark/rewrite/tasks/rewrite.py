@@ -17,6 +17,7 @@ from neve.parquet.assembly.plan import AssemblyLimits, AssemblyPlan
 from neve.parquet.assembly.result import AssemblyResult
 from neve.parquet.assembly.source import AssemblySource, load_assembly_source
 from neve.parquet.assembly.wanted import WantedSchema, wanted_schema
+from neve.parquet.layout import Physical
 from neve.parquet.sources import ClosableReader, OpenSources
 from neve.planning.packing import split_evenly
 from neve.rows.metrics import column_metrics, leaf_ids
@@ -25,7 +26,7 @@ from neve.spark.rewrite.inputs import TaskInputs
 from neve.spark.rewrite.rows.kept import KeptBytes
 from neve.spark.rewrite.rows.layout import RowLayout
 from neve.spark.rewrite.rows.prove import Checked, FileCheck
-from neve.spark.rewrite.rows.provider import LiveColumns
+from neve.spark.rewrite.rows.provider import LiveColumns, LiveReads
 from neve.spark.rewrite.rows.sources import Sources, load_sources
 from neve.storage.access import local_path
 from neve.storage.readers import LocalReader
@@ -37,7 +38,7 @@ MAX_ROW_GROUP_MEMORY_BYTES = 192 * 1024 * 1024
 
 def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
     """Write each output, read it back, and hold its rows against those of its sources."""
-    if inputs.is_in_store:
+    if inputs.is_in_store or inputs.arrow:
         raise ParquetUnsupported("Objects of a store are not rewritten natively yet.")
     sources = load_sources(inputs)
     shares = _shares(sources, len(inputs.task.outputs))
@@ -70,6 +71,7 @@ def _plan(inputs: TaskInputs, sources: Sources, share: Sequence[int]) -> Assembl
         keep_row_group_bytes=max(1, inputs.wanted.min_row_group_bytes),
         only_codec=layout.only_codec,
         needs_bloom_filters=inputs.wanted.needs_bloom_filters,
+        values_are_provided=True,
     )
     return plan_assembly(chosen, _wanted(layout, chosen), limits)
 
@@ -96,15 +98,19 @@ def _write(
 ) -> WrittenFile:
     path, layout = Path(local_path(name)), sources.layout
     path.parent.mkdir(parents=True, exist_ok=True)
+    reads = LiveReads(sources, share, _dictionaries(plan))
+    check = FileCheck(sources, share, plan, reads, verify)
+    wanted = plan.wanted
     result = assemble_local(
         plan,
         path,
-        provider=_provider(sources, share, plan.wanted),
+        provider=LiveColumns(reads, dict(zip(wanted.top_field_ids, wanted.arrow, strict=True))),
         options=layout.encoding,
         key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
+        watch=check.saw,
     )
     try:
-        checked = _check(sources, share, plan, result, name, verify)
+        checked = _check(check, sources, plan, result, name)
     except BaseException:
         # No commit knows it yet, and whoever refuses leaves nothing behind.
         path.unlink(missing_ok=True)
@@ -130,25 +136,26 @@ def _write(
 
 
 def _check(
-    sources: Sources,
-    share: Sequence[int],
-    plan: AssemblyPlan,
-    result: AssemblyResult,
-    name: str,
-    verify: Verify,
+    check: FileCheck, sources: Sources, plan: AssemblyPlan, result: AssemblyResult, name: str
 ) -> Checked:
-    check = FileCheck(sources, share, plan, result)
     readers: OpenSources[ClosableReader] = OpenSources(plan, LocalReader)
     with LocalReader(local_path(name)) as reader, readers:
         kept = KeptBytes(readers, reader)
-        return check.run(load_assembly_source(reader), sources.open_written(name), kept, verify)
+        written = load_assembly_source(reader)
+        return check.finish(result, written, sources.open_written(name), kept)
 
 
-def _provider(sources: Sources, share: Sequence[int], wanted: WantedSchema) -> LiveColumns:
-    return LiveColumns(
-        [sources.rows(number) for number in share],
-        [sources.deleted[number] for number in share],
-        dict(zip(wanted.top_field_ids, wanted.arrow, strict=True)),
+def _dictionaries(plan: AssemblyPlan) -> frozenset[int]:
+    """Columns that are written with a dictionary, and can be one in memory."""
+    wanted = plan.wanted
+    return frozenset(
+        wanted.top_field_ids[column.top]
+        for group in plan.groups
+        for column, planned in zip(wanted.columns, group.chunks, strict=True)
+        if planned.encoded
+        and planned.dictionary
+        and len(column.levels) == 1
+        and column.value.physical == Physical.BYTE_ARRAY
     )
 
 

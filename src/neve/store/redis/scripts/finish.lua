@@ -1,4 +1,4 @@
--- arguments: job_id, epoch, state, reason, outcome or '', history, what to count
+-- arguments: job_id, epoch, state, reason, outcome or '', history, what to count, bytes, dollars
 -- The lease may be over by now, but nobody else may have claimed the table or settled the job.
 return framed(function()
     local job_id, state, now = arg(1), arg(3), now_us()
@@ -12,6 +12,9 @@ return framed(function()
     end
     count_end(job[1], state)
     add_totals(arg(7))
+    if FINAL[state] then
+        add_spent(job_id, arg(8), arg(9), now)
+    end
     put_state(job_id, state, arg(4), now, tonumber(arg(6)))
     return { 'ok' }
 end)

@@ -176,9 +176,26 @@ local function trim(history)
     end
 end
 
+-- Jobs of a tenant that have no end. A tenant may have any name, and nothing follows it.
+local function unended(tenant)
+    return key('unended:' .. tenant)
+end
+
+-- What jobs of a tenant that ended on a day of UTC took; the day after the next it is forgotten.
+local function spent_key(day, tenant)
+    return key('spent:' .. day .. ':' .. tenant)
+end
+
+local function add_spent(job_id, bytes, usd, now)
+    local spent = spent_key(whole(math.floor(now / 86400000000)), fields(job_id, 'tenant')[1] or '')
+    redis.call('HINCRBYFLOAT', spent, 'bytes', bytes)
+    redis.call('HINCRBYFLOAT', spent, 'usd', usd)
+    redis.call('EXPIRE', spent, 259200)
+end
+
 -- The open jobs of a table are those that began and have no end.
 local function put_state(job_id, state, reason, now, history)
-    local job = fields(job_id, 'table', 'seq')
+    local job = fields(job_id, 'table', 'seq', 'tenant')
     local open, open_of = key('open'), key('open_of:' .. job[1])
     local before = fields(job_id, 'state')[1]
     redis.call('HSET', job_key(job_id), 'state', state, 'reason', reason, 'updated_at', whole(now))
@@ -198,6 +215,7 @@ local function put_state(job_id, state, reason, now, history)
             redis.call('HINCRBY', key('totals'), name, 1)
         end
         redis.call('SREM', key('alive_of:' .. job[1]), job_id)
+        redis.call('SREM', unended(job[3] or ''), job_id)
         redis.call('ZADD', key('ended'), whole(redis.call('INCR', key('ends'))), job_id)
         trim(history)
     end
@@ -247,6 +265,7 @@ local function submit(job_id, tbl, idempotency_key, now, pairs_of_request)
         insert(job_id, tbl, idempotency_key, now, pairs_of_request)
         redis.call('HSET', job_key(job_id), 'state', 'queued')
         redis.call('SADD', key('alive_of:' .. tbl), job_id)
+        redis.call('SADD', unended(fields(job_id, 'tenant')[1] or ''), job_id)
         tell(job_id, 'queued', '', '', now)
         enqueue(job_id, now)
     end

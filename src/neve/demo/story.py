@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neve.app import App
+from neve.demo.scale import MB, scale_of
+from neve.demo.twin import Comparison, compare, twin_of
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
 from neve.model.policies import RewriteDataFilesArguments
+from neve.model.policy import Engine
 from neve.model.table import TableRef
+from neve.planning.engines import row_of
 
 if TYPE_CHECKING:
     from neve.spark.samples import TimedQuery
 
-MB = 1024 * 1024
 QUERY_RUNS = 5
 LATE_BATCHES = 5
 #: A query may be this much slower afterwards before the demo calls it worse.
@@ -60,8 +64,22 @@ class Story:
     compaction: Outcome
     partition: str
     partition_compaction: Outcome
+    #: Where a twin was compacted by Iceberg's procedure.
+    comparison: Comparison | None
     validations: tuple[Validation, ...]
     seconds: float
+
+    @property
+    def cured_by(self) -> str:
+        """Who rewrote the files, in a sentence."""
+        used = {name: files for name, files in self.compaction.engines.items() if files}
+        told = " and ".join(
+            f"{name} ({files} new file{'s' if files != 1 else ''})" for name, files in used.items()
+        )
+        if used and all(row_of(Engine(name)).runs_in_task for name in used):
+            return f"Cured by Neve's own engine {told}, inside of Spark's tasks."
+        reasons = {group.engine_reason for step in self.plan.steps for group in step.groups}
+        return f"Cured by {told or 'nobody'}: {'; '.join(sorted(reasons))}."
 
 
 def _event_types(partitions: str | None) -> tuple[str, ...]:
@@ -75,36 +93,56 @@ def _event_types(partitions: str | None) -> tuple[str, ...]:
     return names
 
 
-def tell_story(app: App, batches: int, events: int, partitions: str | None) -> Story:
+def tell_story(
+    app: App,
+    batches: int | None = None,
+    events: int | None = None,
+    partitions: str | None = None,
+    size_bytes: int | None = None,
+    *,
+    has_twin: bool = False,
+) -> Story:
     """Write many small files, compact them, and compare."""
     from neve.spark import samples
 
     event_types = _event_types(partitions)
+    scale = scale_of(batches, events, size_bytes, len(event_types))
     started = time.perf_counter()
     reporter, maintenance = app.maintenance.reporter, app.maintenance
     table = TableRef(app.catalogs.default, ("demo",), "events")
     _make_room(app.catalogs.properties(table.catalog))
     session = app.spark.session
     watched = "purchase" if "purchase" in event_types else event_types[0]
-    samples.create_events(session, table)
-    reporter(f"Writing {batches} micro-batches of {events:,} events …")
-    for batch in range(batches):
-        samples.write_batch(session, table, batch, events, event_types)
-        reporter.progress(batch + 1, batches)
+    tables = [table, twin_of(table)] if has_twin else [table]
+    for each in tables:
+        samples.create_events(session, each)
+    reporter(f"Writing {scale.batches} micro-batches of {scale.events:,} events …")
+    for batch in range(scale.batches):
+        for each in tables:
+            samples.write_batch(
+                session, each, batch, scale.events, event_types, digests=scale.has_digests
+            )
+        reporter.progress(batch + 1, scale.batches)
     written = samples.count_rows(session, table)
     before = file_metrics(maintenance.surveyor.survey(table))
     reporter("Timing a query on many small files …")
     query_before = samples.time_query(session, table, watched, QUERY_RUNS)
     policy = maintenance.effective(table).compaction
     plan = maintenance.plan(table, RewriteDataFilesArguments(), policy=policy)
+    clock = time.perf_counter()
     compaction = maintenance.apply(plan)
+    seconds, comparison = time.perf_counter() - clock, None
+    if has_twin:
+        comparison = compare(app, table, compaction, seconds, policy.target_file_size_bytes)
     after = file_metrics(maintenance.surveyor.survey(table))
     reporter("Timing the query again …")
     query_after = samples.time_query(session, table, watched, QUERY_RUNS)
     kept = samples.count_rows(session, table)
     reporter(f"Writing {LATE_BATCHES} late micro-batches …")
-    for batch in range(batches, batches + LATE_BATCHES):
-        samples.write_batch(session, table, batch, events, event_types)
+    for batch in range(scale.batches, scale.batches + LATE_BATCHES):
+        samples.write_batch(
+            session, table, batch, scale.late_events, event_types, digests=scale.has_digests
+        )
     only = f"event_type = '{watched.replace(chr(39), chr(39) * 2)}'"
     others_before = _paths_outside(maintenance.surveyor.survey(table), watched)
     partition_compaction = maintenance.compact(
@@ -122,7 +160,9 @@ def tell_story(app: App, batches: int, events: int, partitions: str | None) -> S
         compaction=compaction,
         partition=watched,
         partition_compaction=partition_compaction,
+        comparison=comparison,
         validations=(
+            *_validate_twin(comparison),
             *_validate(written, kept, before, after, query_before, query_after),
             Validation(
                 "Only the chosen partition was rewritten",
@@ -159,6 +199,15 @@ def file_metrics(facts: TableFacts) -> FileMetrics:
         max_file_size_mb=round(max(sizes), 4),
         num_partitions=len({file.partition for file in facts.data_files}),
     )
+
+
+def _validate_twin(comparison: Comparison | None) -> Iterator[Validation]:
+    if comparison is not None:
+        yield Validation(
+            "Same rows as after Iceberg's procedure",
+            comparison.has_same_rows,
+            f"{comparison.neve_files} files beside {comparison.iceberg_files}",
+        )
 
 
 def _validate(
