@@ -16,6 +16,7 @@ import pytest
 from neve.model.job import JobState
 from neve.store.sqlite import SqliteStore
 
+pytestmark = pytest.mark.promise(6)
 COMMAND = Path(__file__).parent / "interrupted_command.py"
 COMPACT = ("compact", "db.events", "--engine", "spark")
 NOTHING = "Interrupted; nothing was changed.\n"
