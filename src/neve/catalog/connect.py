@@ -211,6 +211,8 @@ class Catalogs:
         A file of this machine tells both by one reading.
         """
         near = [name for name in self.names if is_embedded(self._properties[name])]
+        for name in near:
+            self._require_list(name)
         told = {name: self._read_entries(name, self.catalog(name)) for name in near}
         listed = {name: entries.tables if entries else [] for name, entries in told.items()}
         far = [name for name in self.names if name not in told]
@@ -223,6 +225,13 @@ class Catalogs:
         tables = [table for name in sorted(listed) for table in listed[name]]
         locations = (entries.locations for entries in told.values() if entries)
         return tables, {table: at for some in locations for table, at in some.items()}
+
+    def _require_list(self, name: str) -> None:
+        """A file that is no catalog, or has lost its tables, must not count as one without any."""
+        catalog = self.catalog(name)
+        if isinstance(catalog, EmbeddedCatalog):
+            with catalog_errors(name):
+                catalog.require_list()
 
     def _read_entries(self, name: str, catalog: ReadableCatalog) -> Entries | None:
         with catalog_errors(name):

@@ -82,6 +82,16 @@ class EmbeddedCatalog:
             query = TABLES if "iceberg_type" in columns else TABLES_WITHOUT_TYPE
             return db.execute(query, (self._name,)).fetchall()
 
+    def require_list(self) -> None:
+        """Raise where there is no list of tables; an empty one is a list, too."""
+        with self._opened() as db:
+            if not db.execute("PRAGMA table_info(iceberg_tables)").fetchall():
+                raise CatalogError(
+                    f"Catalog {self._name} has no list of tables: {self._path} is not the "
+                    "database of a catalog, or nobody has made a table in it yet.",
+                    next_step=f"See that catalogs.{self._name}.uri in neve.yaml names the file.",
+                )
+
     def _select(self, query: str, *parameters: str) -> list[tuple[str, ...]]:
         with self._opened() as db:
             if not db.execute("PRAGMA table_info(iceberg_tables)").fetchall():
