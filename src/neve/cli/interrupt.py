@@ -89,6 +89,7 @@ class _Watch:
         self._note(number)
         if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
+        self._neve.stop(wakes=False)
 
     def raise_interrupted(self) -> NoReturn:
         if self._neve is not None:
