@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import NoReturn
 
-from neve.cli.interrupted_jobs import SeenJobs
+from neve.cli.interrupted_jobs import NOTHING, SeenJobs
 from neve.cli.output import Output
 from neve.cli.start import EXIT_INTERRUPTED, IS_OWN_PROCESS, SENTENCE, end_now, heeded
 from neve.model.errors import Interrupted, NeveError
@@ -32,12 +32,15 @@ OVER = b"\0"
 
 
 @contextmanager
-def interruptible(neve: Neve | None, output: Output) -> Iterator[None]:
-    """Let a signal end what is done in the block, which raises Interrupted then."""
+def interruptible(neve: Neve | None, output: Output, nothing: str = NOTHING) -> Iterator[None]:
+    """Let a signal end what is done in the block, which raises Interrupted then.
+
+    `nothing` is what to say where no job has changed anything.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    watch = _Watch(neve, output)
+    watch = _Watch(neve, output, nothing)
     with watch.watching(), ExitStack() as stack:
         if neve is not None:
             stack.enter_context(neve.events(watch.jobs.note))
@@ -56,8 +59,8 @@ def interruptible(neve: Neve | None, output: Output) -> Iterator[None]:
 class _Watch:
     """One thread that is told of signals by a pipe."""
 
-    def __init__(self, neve: Neve | None, output: Output) -> None:
-        self.jobs = SeenJobs(neve)
+    def __init__(self, neve: Neve | None, output: Output, nothing: str) -> None:
+        self.jobs = SeenJobs(neve, nothing)
         self.is_told = False
         self._neve = neve
         self._output = output
@@ -89,6 +92,7 @@ class _Watch:
         self._note(number)
         if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
+        self._neve.stop(wakes=False)
 
     def raise_interrupted(self) -> NoReturn:
         if self._neve is not None:
@@ -100,7 +104,8 @@ class _Watch:
             return
         if self._neve is not None:
             self._neve.stop()
-        if self._signalled(GRACE_SECONDS) or self._is_late:
+        # A process that is not the command's own is not for us to end.
+        if IS_OWN_PROCESS[-1] and (self._signalled(GRACE_SECONDS) or self._is_late):
             self._end()
 
     def _note(self, number: int) -> None:

@@ -22,6 +22,9 @@ from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.sizes import format_size
 
+#: Narrower ones are mistakes.
+LEAST_WIDTH = 20
+
 
 class Format(StrEnum):
     """How results are printed."""
@@ -38,9 +41,7 @@ class Output:
 
     def __init__(self, format: Format) -> None:
         self.format = format
-        # In a pipe there is no width to fit into, and a folded line is hard to search.
-        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 240
-        self._out = Console(highlight=False, emoji=False, width=width)
+        self._out = Console(highlight=False, emoji=False, width=_width())
         self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -141,6 +142,17 @@ class Output:
                 yield
             finally:
                 self._bar = self._task = None
+
+
+def _width() -> int | None:
+    """As wide as was asked for, or as the terminal is.
+
+    In a pipe there is no width to fit into, and a folded line is hard to search.
+    """
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) >= LEAST_WIDTH:
+        return int(said)
+    return None if sys.stdout.isatty() else 240
 
 
 def _job_line(event: JobEvent) -> str:

@@ -78,7 +78,7 @@ def screen(run, monkeypatch):
 def told(text):
     for pattern, instead in CHANGING:
         text = pattern.sub(instead, text)
-    lines = (re.sub(r" {3,}", "   ", line.rstrip()) for line in text.splitlines())
+    lines = (re.sub(r" {2,}", "  ", line.rstrip()) for line in text.splitlines())
     return "\n".join(lines) + "\n"
 
 
