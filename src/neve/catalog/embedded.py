@@ -12,8 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import Table
 
+from neve.catalog.careful_tables import static_table
 from neve.model.errors import CatalogError
 
 #: Catalogs made before views existed have no column for the type.
@@ -63,7 +64,7 @@ class EmbeddedCatalog:
         return [(*namespace, name) for space, name, _ in self.entries() if space == wanted]
 
     def load_table(self, identifier: tuple[str, ...]) -> Table:
-        return StaticTable.from_metadata(self.metadata_locations(identifier)[0], self._properties)
+        return static_table(self.metadata_locations(identifier)[0], self._properties)
 
     def metadata_locations(self, identifier: tuple[str, ...]) -> tuple[str, str | None]:
         """The table's metadata file and the one before it, neither of them opened."""

@@ -11,6 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 
+from neve.catalog.careful_tables import refuse_own_code
 from neve.catalog.errors import failures, first_line, table_errors
 from neve.catalog.metadata_commit import REFUSED, unsure
 from neve.model.errors import (
@@ -24,8 +25,11 @@ from neve.model.table import TableRef
 
 
 def load(ref: TableRef, catalog: Catalog) -> Table:
+    """The table as it is now, for a commit."""
     with table_errors(ref):
-        return catalog.load_table((*ref.namespace, ref.name))
+        table = catalog.load_table((*ref.namespace, ref.name))
+    refuse_own_code(ref, table)
+    return table
 
 
 def send(

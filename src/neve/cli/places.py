@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 from neve.cli.context import LOGGING, errors_explained, refusals_audited
 from neve.cli.interrupt import interruptible
-from neve.cli.job_views import EventView, JobView, job_view, progress_view
+from neve.cli.job_views import JobView, job_view
 from neve.cli.output import Output
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
+from neve.model.told_job import ToldEvent
 from neve.neve import Neve
 
 #: Who asks a server that wants to know; an option would stand in lists of processes.
@@ -40,7 +41,7 @@ class JobPlace(Protocol):
         """A queued job ends at once, a running one at its next boundary."""
         ...
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
         """What the job says, until its end."""
         ...
 
@@ -74,7 +75,7 @@ class LocalJobs:
             raise no_job(job_id)
         return job_view(found)
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
         quiet = 0
         while True:
             # The state first: what is told after it is read with the next look.
@@ -82,8 +83,12 @@ class LocalJobs:
             told = self._neve.job_events(job_id, after)
             for event in told:
                 after = event.number
-                progress = progress_view(event.progress)
-                yield EventView(event.number, event.phase, event.message, progress)
+                yield ToldEvent(
+                    number=event.number,
+                    state=event.phase,
+                    message=event.message,
+                    progress=event.progress,
+                )
             if told:
                 quiet = 0
                 continue
@@ -123,10 +128,8 @@ class ServerJobs:
     def cancel(self, job_id: str) -> JobView:
         return job_view(self.client.cancel(job_id))
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
-        for event in self.client.events(job_id, after):
-            progress = progress_view(event.progress)
-            yield EventView(event.number, JobState(event.state), event.message, progress)
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
+        yield from self.client.events(job_id, after)
 
 
 @contextmanager
@@ -181,7 +184,7 @@ def no_job(job_id: str) -> InputError:
     return InputError(f"There is no job {job_id}.", next_step="List jobs: neve jobs")
 
 
-def say_event(output: Output, event: EventView, last: Mapping[str, Any]) -> dict[str, Any]:
+def say_event(output: Output, event: ToldEvent, last: Mapping[str, Any]) -> dict[str, Any]:
     """Print what is new in an event; returns what was said."""
     progress, said = event.progress, dict(last)
     if event.state != last.get("state") or event.message not in ("", last.get("message")):

@@ -26,7 +26,7 @@ from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
 from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
-from neve.spark.rewrite.rows import prove
+from neve.spark.rewrite.rows import compared, prove, provider
 from neve.spark.rewrite.rows.source import FileRows
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
@@ -576,3 +576,50 @@ def test_of_kept_row_groups_only_floating_point_numbers_are_read(place, monkeypa
     # Values inside of lists have no statistics, and nobody looks for them.
     assert {ids for _, ids in read} == {(3,)}
     assert len(read) == 13
+
+
+def test_text_in_large_offsets_and_nested_numbers_need_no_hashes(place, monkeypatch):
+    """As pyiceberg and polars write them: the footer says which offsets they had in memory."""
+    inner = {"type": "struct", "fields": [{**COLUMNS[1], "id": 8}]}
+    many = {"type": "list", "element-id": 9, "element": "double", "element-required": False}
+    place.columns, place.keep = (
+        [
+            *COLUMNS,
+            {"id": 7, "name": "s", "required": False, "type": inner},
+            {"id": 5, "name": "many", "required": False, "type": many},
+        ],
+        2**20,
+    )
+    schema = pa.schema(
+        [
+            FILE.field(0),
+            field(2, "text", pa.large_string()),
+            field(7, "s", pa.struct([field(8, "text", pa.large_string())])),
+            field(5, "many", pa.list_(field(9, "element", pa.float64()))),
+        ]
+    )
+    rows = [
+        {"id": n, "text": f"t{n}", "s": {"text": f"s{n}"} if n % 3 else None, "many": [0.5, -0.0]}
+        for n in range(ROWS)
+    ]
+    for number, one in enumerate(place.inputs):
+        path = place.folder / f"{number}.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, schema), path)
+        place.inputs[number] = replace(one, size_bytes=path.stat().st_size)
+    monkeypatch.setattr(compared, "fingerprint", lambda *_: pytest.fail("It was hashed."))
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert file.bytes_by_kind["encoded"] == file.proof.kept_bytes
+    assert read(file).to_pylist() == rows * 3
+
+
+def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, monkeypatch):
+    place.keep = 2**20
+    monkeypatch.setattr(provider, "MAX_OPENED", 1)
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert read(file).column("id").to_pylist() == list(range(3 * ROWS))

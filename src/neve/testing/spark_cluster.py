@@ -59,13 +59,20 @@ def executor_of(worker: psutil.Process) -> psutil.Process:
     return next(each for each in worker.parents() if EXECUTOR in " ".join(each.cmdline()))
 
 
-def wait_for(what: str, look: Callable[[], Found], seconds: float = 120.0) -> Found:
-    """What a look finds, looked for all the time."""
+def wait_for(
+    what: str,
+    look: Callable[[], Found],
+    seconds: float = 200.0,
+    during: subprocess.Popen[str] | None = None,
+) -> Found:
+    """What a look finds, looked for all the time; a process that ends early says why."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := look():
             return found
-        time.sleep(0.005)
+        if during is not None and during.poll() is not None:
+            raise AssertionError(f"{what} did not happen: {during.communicate()}")
+        time.sleep(0.002)
     raise AssertionError(f"{what} did not happen within {seconds:.0f} s")
 
 
@@ -86,6 +93,9 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     finally:
         for process in reversed(cluster.processes):
             process.terminate()
+        for executor in cluster.executors():
+            # One that is stopped does not listen, and nobody else ends it.
+            executor.kill()
         for process in cluster.processes:
             process.wait(timeout=60)
 
