@@ -62,6 +62,7 @@ class _Watch:
         self._neve = neve
         self._output = output
         self._read, self._write = os.pipe()
+        self._terminals = [number for number in (1, 2) if os.isatty(number)]
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -83,9 +84,9 @@ class _Watch:
                 os.close(self._read)
                 os.close(self._write)
 
-    def _handle(self, _: int, __: FrameType | None) -> None:
+    def _handle(self, number: int, _: FrameType | None) -> None:
         """In the main thread, as soon as it is at Python code."""
-        self.is_told = True
+        self._note(number)
         if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
 
@@ -97,11 +98,19 @@ class _Watch:
     def _watch(self) -> None:
         if not self._signalled(None):
             return
-        self.is_told = True
         if self._neve is not None:
             self._neve.stop()
         if self._signalled(GRACE_SECONDS) or self._is_late:
             self._end()
+
+    def _note(self, number: int) -> None:
+        self.is_told = True
+        if number == signal.SIGHUP and self._terminals:
+            # A closed terminal fails all that is written to it, the sentence at the end, too.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for terminal in self._terminals:
+                os.dup2(nowhere, terminal)
+            os.close(nowhere)
 
     def _signalled(self, seconds: float | None) -> bool:
         """Wait for one of our signals; False where the block is over, or time is."""
@@ -112,6 +121,7 @@ class _Watch:
             if told == OVER:
                 return False
             if told[0] in numbers:
+                self._note(told[0])
                 return True
         self._is_late = True
         return False
@@ -128,7 +138,8 @@ class _Watch:
         thread = threading.Thread(target=leave, name="neve-leave", daemon=True)
         thread.start()
         thread.join(LEAVE_SECONDS)
-        end_now(said[0] if said else self.jobs.GENERAL)
+        sentence = said[0] if said else self.jobs.GENERAL
+        end_now(sentence, self._output.error_text(Interrupted(sentence)))
 
 
 def finish_interrupted() -> NoReturn:

@@ -25,7 +25,9 @@ ServerOption = Annotated[
         "--server", envvar="NEVE_SERVER", help="Ask a server, e.g. http://localhost:8080."
     ),
 ]
-JobArgument = Annotated[str, typer.Argument(help="The id of a job, as neve jobs lists it.")]
+JobArgument = Annotated[
+    str, typer.Argument(help="A job's id as neve jobs lists it, or its beginning.")
+]
 
 
 def job(
@@ -43,6 +45,7 @@ def job(
     """
     out = Output(output)
     with job_place(out, config, server) as place:
+        job_id = place.id_of(job_id)
         found = place.job(job_id)
         if is_followed:
             try:
@@ -64,7 +67,7 @@ def cancel(
     """End a job: one that is queued at once, one that runs at its next boundary."""
     out = Output(output)
     with job_place(out, config, server) as place:
-        found = place.cancel(job_id)
+        found = place.cancel(place.id_of(job_id))
     is_cancelled = found.state is JobState.CANCELLED or (
         found.cancel_requested and not found.is_over
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
@@ -14,6 +14,7 @@ from neve.cli.context import LOGGING, errors_explained, refusals_audited
 from neve.cli.interrupt import interruptible
 from neve.cli.job_views import JobView, job_view
 from neve.cli.output import Output
+from neve.cli.short_ids import resolve
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
 from neve.model.told_job import ToldEvent
@@ -24,10 +25,17 @@ API_KEY = "NEVE_API_KEY"
 POLL_SECONDS = 0.25
 #: A job that says nothing for so many looks may have been left behind, which is settled then.
 QUIET_LOOKS = 20
+#: Jobs that are looked through for one whose id begins so, the newest first.
+MAX_JOBS = 20_000
+FULL_LENGTH = 36
 
 
 class JobPlace(Protocol):
     """Somewhere with jobs."""
+
+    def id_of(self, begin: str) -> str:
+        """The id of the one job whose id begins so, or an InputError."""
+        ...
 
     def job(self, job_id: str) -> JobView:
         """The job, or an InputError where there is none."""
@@ -59,6 +67,11 @@ class LocalJobs:
         self._neve = neve
         self._sleep = sleep
         self._is_served = is_served
+
+    def id_of(self, begin: str) -> str:
+        if self._neve.job(begin) is not None:
+            return begin
+        return job_beginning_with(begin, (job.job_id for job in self._neve.history(limit=MAX_JOBS)))
 
     def job(self, job_id: str) -> JobView:
         found = self._neve.job(job_id)
@@ -117,6 +130,11 @@ class ServerJobs:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+
+    def id_of(self, begin: str) -> str:
+        if len(begin) >= FULL_LENGTH:
+            return begin
+        return job_beginning_with(begin, (job.job_id for job in self.jobs(MAX_JOBS)))
 
     def job(self, job_id: str) -> JobView:
         return job_view(self.client.job(job_id))
@@ -178,6 +196,10 @@ def connect(url: str) -> Iterator[Any]:
             raise NotAuthenticated(
                 error.message, next_step=f"Set {API_KEY} to a key of that server: neve keys create."
             ) from error
+
+
+def job_beginning_with(begin: str, known: Iterable[str]) -> str:
+    return resolve(begin, known, "job", "List jobs: neve jobs")
 
 
 def no_job(job_id: str) -> InputError:
