@@ -122,11 +122,8 @@ class Lake:
         return self.begin("compact", "lake.db.events")
 
     def uncommitted(self) -> set[str]:
-        store = open_store(self.state)
-        try:
-            return {path.removeprefix("file://") for path in store.uncommitted_files(TABLE)}
-        finally:
-            store.close()
+        found = open_store(self.state).uncommitted_files(TABLE)
+        return {path.removeprefix("file://") for path in found}
 
 
 @pytest.fixture
