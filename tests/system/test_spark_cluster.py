@@ -25,6 +25,8 @@ from neve.model.table import TableRef
 from neve.store.opening import open_store
 from neve.testing.spark_cluster import SparkCluster, executor_of, spark_cluster, wait_for
 
+pytestmark = pytest.mark.promise(44)
+
 TABLE = TableRef("lake", ("db",), "events")
 #: Two groups of so many files, each of about two megabytes that do not compress.
 GROUPS, FILES, ROWS = 2, 12, 130_000
