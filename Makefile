@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,6 +80,9 @@ lock: ## Resolve the dependencies anew into the lock files.
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
 	uv pip compile --group java --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
+	uv pip compile --group integrations/airflow/pyproject.toml:environment --universal \
+	  --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-header --quiet \
+	  -o integrations/airflow/requirements.lock
 	@$(MAKE) --no-print-directory lock-images
 
 lock-images: ## Take the locks of the images out of the lock.
@@ -88,6 +91,10 @@ lock-images: ## Take the locks of the images out of the lock.
 	uv pip compile pyproject.toml deploy/lambda/requirements.in --extra client --extra redis --extra s3 \
 	  -c requirements.lock --no-emit-package pyspark --no-emit-package py4j --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o deploy/lambda/requirements.lock
+
+lock-superset: ## Resolve the environment that Superset is tested in.
+	uv pip compile deploy/superset/requirements.in --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o deploy/superset/requirements.lock
 
 bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes about 40 minutes.
 	$(BIN)/python benchmarks/planning.py --json-file $(RESULTS)/planning.json

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -45,19 +44,7 @@ def shop(stack):
 def maintained(shop, stack, tmp_path_factory):
     """The commands of the page, in a folder of their own; then Trino's, of which one fails."""
     folder = tmp_path_factory.mktemp("stack")
-    config = folder / "examples" / "stack" / "neve.yaml"
-    config.parent.mkdir(parents=True)
-    shutil.copy(ROOT / "examples" / "stack" / "neve.yaml", config)
-    (folder / ".neve").mkdir()
-    storage, catalog = stack.facts["s3"], stack.facts["rest"]
-    environment = os.environ | {
-        "NEVE_CONFIG": str(config),
-        "REST_URI": catalog["uri"],
-        "REST_WAREHOUSE": catalog["warehouse"],
-        "S3_ENDPOINT": storage["endpoint"],
-        "S3_ACCESS_KEY_ID": storage["access_key"],
-        "S3_SECRET_ACCESS_KEY": storage["secret_key"],
-    }
+    environment = os.environ | {"NEVE_CONFIG": str(stack.home / "neve.yaml")}
     program = Path(sys.executable).with_name("neve")
     said = {}
     for block in blocks(STACK):
@@ -81,7 +68,7 @@ def maintained(shop, stack, tmp_path_factory):
 
 
 def test_the_commands_of_the_page_cure_a_table_of_trino(shop, maintained):
-    assert "orders" in maintained["neve tables 'stack.*'"]
+    assert "orders" in maintained["neve tables 'iceberg.shop.*'"]
     assert shop.rows("orders") == [[n, f"row {n}"] for n in range(4)]
     assert shop.sql('SELECT count(*) FROM iceberg.shop."orders$files"') == [[1]]
     assert ["orders", "optimize", "completed"] in shop.log()

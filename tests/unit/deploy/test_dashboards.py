@@ -7,7 +7,11 @@ import re
 import sys
 
 import pytest
+import yaml
 from tests.lock_file import ROOT
+
+from neve.database.health_history import COLUMNS
+from neve.planning.maintenance_log import LOG_COLUMNS
 
 DASHBOARD = json.loads((ROOT / "deploy/grafana/neve.json").read_text(encoding="utf-8"))
 #: What Prometheus itself adds to every figure.
@@ -84,3 +88,19 @@ def test_panels_have_places_and_names_of_their_own():
         assert not cells & taken, panel["title"]
         assert place["x"] + place["w"] <= 24
         taken |= cells
+
+
+def superset_columns(name: str) -> list[str]:
+    path = ROOT / "deploy/superset/bundle/datasets/lakehouse" / f"{name}.yaml"
+    return [column["column_name"] for column in yaml.safe_load(path.read_text("utf-8"))["columns"]]
+
+
+def test_the_data_sets_of_superset_have_the_columns_of_the_tables():
+    assert superset_columns("maintenance_log") == list(LOG_COLUMNS)
+    assert superset_columns("health_history") == [column.name for column in COLUMNS]
+
+
+def test_ids_of_the_bundle_are_its_own():
+    texts = [p.read_text("utf-8") for p in (ROOT / "deploy/superset/bundle").rglob("*.yaml")]
+    ids = [found for text in texts for found in re.findall(r"^uuid: (\S+)$", text, re.MULTILINE)]
+    assert len(ids) == len(set(ids)) == len(texts) - 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.lock_file import ROOT
+from tests.unit.database.lake import create, open_neve, write
 
 from neve.aws_lambda.function import Function
 from neve.settings import load_settings
@@ -113,24 +114,29 @@ class _Tags(yaml.SafeLoader):
 _Tags.add_multi_constructor("!", lambda loader, suffix, node: loader.construct_scalar(node))
 
 
-def test_the_rule_of_the_function_sends_what_it_answers():
+def test_the_rule_of_the_function_sends_what_it_answers(tmp_path):
     template = yaml.load((ROOT / "deploy/lambda/template.yaml").read_text("utf-8"), _Tags)
-    rule = template["Resources"]["CompactionLambdaFunction"]["Properties"]["Events"][
-        "CompactionRule"
-    ]
+    function = template["Resources"]["CompactionLambdaFunction"]["Properties"]
     defaults = {name: p.get("Default") for name, p in template["Parameters"].items()}
-    event = re.sub(r"\$\{(\w+)\}", lambda m: defaults[m[1]], rule["Properties"]["Input"])
-    asked = []
+    text = function["Events"]["CompactionRule"]["Properties"]["Input"]
+    event = json.loads(re.sub(r"\$\{(\w+)\}", lambda m: defaults[m[1]], text))
 
-    class Database:
-        def compact_here(self, request):
-            asked.append(request)
-            raise KeyError
-
-    class Fake:
-        database, database_service_url = Database(), None
-
-    answer = Function(lambda: Fake())(json.loads(event))
+    with open_neve(tmp_path) as neve:
+        create(neve.database, "default", "events")
+        write(neve.database, {"name": "a"}, tenant="default", table="events")
+        answer = Function(lambda: neve)(event)
 
     assert defaults["Schedule"] == "rate(1 day)"
-    assert (answer["statusCode"], asked[0].table, asked[0].tenant_id) == (500, "events", "default")
+    assert (answer["statusCode"], json.loads(answer["body"])["success"]) == (200, True)
+
+
+def test_every_example_is_listed_and_its_links_lead_somewhere():
+    folder = ROOT / "examples"
+    linked = re.findall(r"\]\((.*?)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert [link for link in linked if not (folder / link).exists()] == []
+    kept = {
+        p.relative_to(folder).as_posix()
+        for p in folder.rglob("*.*")
+        if "__pycache__" not in p.parts
+    }
+    assert kept - {"README.md"} <= set(linked)

@@ -14,6 +14,11 @@ from neve.spark.jars import ICEBERG_VERSION, SPARK_RUNTIME
 
 VERSION = project()["project"]["version"]
 DOCKERFILES = ("Dockerfile", "deploy/lambda/Dockerfile")
+LOCKS = [
+    "requirements.lock",
+    "requirements-java.lock",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("deploy/*/*.lock")),
+]
 WORKFLOWS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(".github/workflows/*"))
 
 
@@ -115,6 +120,13 @@ def test_workflows_name_a_version_of_every_action():
     for name in WORKFLOWS:
         for action in found(r"uses: (\S+)", name):
             assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", action), action
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_lock_has_digests_and_says_nothing_of_where_from(name):
+    assert "://" not in text(name)
+    found = hashes(name)
+    assert [package for package in found if not found[package]] == []
 
 
 def test_no_file_of_a_deployment_names_a_registry():

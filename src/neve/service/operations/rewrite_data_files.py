@@ -296,6 +296,8 @@ def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
 def _execute(run: Run) -> Outcome:
     services, plan = run.services, run.plan
     run.held.enter(JobState.REWRITING)
+    # Whoever follows it learns how much there is to do before anything is done.
+    account_for(run, ())
     failure, stopped = None, None
     try:
         failure = run_rounds(run)
