@@ -80,6 +80,9 @@ lock: ## Resolve the dependencies anew into the lock files.
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
 	uv pip compile --group java --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-emit-index-url --no-header --quiet -o requirements-java.lock
+	uv pip compile --group integrations/airflow/pyproject.toml:environment --universal \
+	  --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-header --quiet \
+	  -o integrations/airflow/requirements.lock
 	@$(MAKE) --no-print-directory lock-images
 
 lock-images: ## Take the locks of the images out of the lock.

@@ -106,8 +106,8 @@ def run_case(bench: Bench, case: str, scale: float, *, verify_cost: bool) -> dic
     theirs = bench.iceberg(name)
     on_top = None
     if verify_cost:
-        off = RewriteDataFilesArguments(verify=Verify.OFF)
         bench.wake()
+        off = RewriteDataFilesArguments(verify=Verify.OFF)
         unverified = bench.neve(name, policy, off, UNVERIFIED)
         on_top = ours["cpu_s"] / unverified["cpu_s"] - 1
     sums = [_sum(bench, f"lake.bench.{name}_{twin}") for twin in TWINS]

@@ -35,6 +35,9 @@ FILES = 50
 SMALL_MB = 0.05
 LARGE_FILES, LARGE_MB, LARGE_TABLES = 120, 1.0, 3
 COMMAND = "from neve.cli.main import run; run()"
+ADDRESS = r"http://127\.0\.0\.1:(\d+)"
+READY_SECONDS = 300
+JOB_SECONDS = 600
 READS = {
     "health": "/health",
     "one job": "/api/v1/jobs/{job}",
@@ -52,16 +55,32 @@ class Server:
         config.write_text(json.dumps({**settings, **state}))
         words = ["serve", "--port", "0", "--config", str(config)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *words], cwd=folder, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", COMMAND, *words],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        assert self.process.stderr is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.process.stderr.readline())
-        assert found is not None
+        try:
+            self._begin()
+        except BaseException:
+            # A server that is left behind would keep whoever waits for its output.
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def _begin(self) -> None:
+        said = self.process.stderr
+        assert said is not None
+        lines = iter(said.readline, "")
+        found = next((m for line in lines if (m := re.search(ADDRESS, line))), None)
+        assert found is not None, "the server ended before it listened"
         self.port = int(found[1])
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        threading.Thread(target=said.read, daemon=True).start()
         self.http = httpx2.Client(base_url=found[0], timeout=60)
         begun = time.perf_counter()
         while self.http.get("/ready").status_code != 200:
+            assert time.perf_counter() - begun < READY_SECONDS, self.http.get("/ready").text
             time.sleep(0.2)
         self.ready_seconds = time.perf_counter() - begun
 
@@ -70,6 +89,7 @@ class Server:
         begun = time.perf_counter()
         job = self._submit(table)
         while (shown := self.http.get(job).json())["status"] in ("queued", "running"):
+            assert time.perf_counter() - begun < JOB_SECONDS, shown
             time.sleep(0.01)
         seconds = time.perf_counter() - begun
         assert shown["status"] == "succeeded", shown

@@ -14,6 +14,19 @@ from neve.model.table import TableRef, read_name
 Value = TypeVar("Value")
 _TABLE_KEYS = {"catalog", "namespace", "name"}
 _FLOAT = "$float"
+#: Names under which documents have ids of 64 bits.
+LONG_IDS = frozenset(
+    (
+        "snapshot_id",
+        "parent_id",
+        "snapshot_before",
+        "snapshot_after",
+        "added_snapshot_id",
+        "current_snapshot_id",
+        "first_row_id",
+        "expected_head",
+    )
+)
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
@@ -40,6 +53,16 @@ def strict(document: Any) -> Any:
     if isinstance(document, list | tuple):
         return [strict(item) for item in document]
     return document
+
+
+def with_text_ids(document: Any) -> Any:
+    """The document with ids of 64 bits as texts: jq and JavaScript round numbers beyond 2^53."""
+    if isinstance(document, dict):
+        return {
+            key: str(item) if key in LONG_IDS and type(item) is int else with_text_ids(item)
+            for key, item in document.items()
+        }
+    return [with_text_ids(item) for item in document] if isinstance(document, list) else document
 
 
 def to_text(value: Any) -> str:

@@ -7,15 +7,18 @@ from datetime import datetime
 from pathlib import Path
 
 from neve.app import App
+from neve.catalog.overlaps import column_overlaps
 from neve.machine import Check, SparkPackage, check_machine, write_spark_package
 from neve.model.diagnosis import Diagnosis
 from neve.model.errors import NeveError
 from neve.model.facts import TableFacts
 from neve.model.found import Found
-from neve.model.health import Health
+from neve.model.health import Advice, Health
 from neve.model.job import TRINO
 from neve.model.policies import EffectivePolicy, PolicyRule, Timing
 from neve.model.table import TableRef
+from neve.planning.advice import advise
+from neve.planning.gain import live_records
 from neve.planning.schedule import due
 from neve.policy.effective import shown_settings
 from neve.policy.importing import ImportedPolicies, import_policies, read_document
@@ -73,6 +76,18 @@ class Looking:
     def health(self, table: Table, *, with_set_policies: bool = True) -> Health:
         """How well the table is, and why; by the file's policies alone where that is asked for."""
         return self._services.health(self.table(table), with_set_policies=with_set_policies)
+
+    @staticmethod
+    def live_records(facts: TableFacts) -> int | None:
+        """Rows that a reader sees; None where only reading delete files would tell."""
+        return live_records(facts)
+
+    def advice(self, table: Table) -> list[Advice]:
+        """What to change about partitions, write properties and metadata, with evidence."""
+        ref = self.table(table)
+        facts = self._services.surveyor.survey(ref)
+        policy = self._services.policies.effective(facts).compaction
+        return list(advise(facts, policy, column_overlaps(self._app.catalogs, facts)))
 
     def diagnose(
         self,

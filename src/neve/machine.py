@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.storage_check import check_storage
 from neve.model.errors import EnvironmentProblem, InputError, NeveError
 from neve.settings import Settings, load_settings
 from neve.store.address import is_redis
@@ -86,7 +87,22 @@ def _checks(config: str | None) -> Iterator[Check]:
         yield Check("catalogs", False, error.message, error.next_step)
         return
     for name in catalogs.names:
-        yield _try(f"catalog {name}", lambda name=name: _catalog(catalogs, name, settings))  # type: ignore[misc]
+        check = _try(f"catalog {name}", lambda name=name: _catalog(catalogs, name, settings))  # type: ignore[misc]
+        yield check
+        if check.passed:
+            yield from _storage(catalogs, name)
+
+
+def _storage(catalogs: Catalogs, name: str) -> Iterator[Check]:
+    """Whether files behind a catalog can be read; nothing is said of files on this machine."""
+    title = f"storage of {name}"
+    try:
+        found = check_storage(catalogs, name)
+    except NeveError as error:
+        yield Check(title, False, error.message, error.next_step)
+        return
+    if found is not None:
+        yield Check(title, True, found)
 
 
 def _try(name: str, look: Callable[[], str]) -> Check:

@@ -36,11 +36,12 @@ class Queueing(Working):
         states: Collection[JobState] = (),
         operation: str | None = None,
         tenant: str | None = None,
+        is_dead: bool | None = None,
         before: int | None = None,
         limit: int = 100,
     ) -> JobPage:
         """Jobs, newest first, as they stand in the state; `before` goes on after another page."""
-        chosen = JobFilter(frozenset(states), operation, tenant)
+        chosen = JobFilter(frozenset(states), operation, tenant, is_dead)
         ref, size = self.table(table) if table else None, min(max(limit, 1), MAX_PAGE)
         found = self._services.store.jobs(ref, size + 1, chosen=chosen, before=before)
         page = found[:size]

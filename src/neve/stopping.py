@@ -12,9 +12,12 @@ class Stopping:
     _app: App
     _services: Maintenance
 
-    def stop(self) -> None:
-        """Ask the jobs of this process to stop at their next boundary."""
-        self._services.stop.ask()
+    def stop(self, *, wakes: bool = True) -> None:
+        """Ask the jobs of this process to stop at their next boundary.
+
+        Without `wakes` it may be called in a signal's handler, and tasks of jobs are told later.
+        """
+        self._services.stop.ask(wakes=wakes)
 
     @property
     def has_jobs(self) -> bool:

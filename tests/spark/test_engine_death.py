@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -31,6 +32,11 @@ pytestmark = [pytest.mark.promise(9), pytest.mark.timeout(900)]
 #: A machine that is busy takes its time to start a JVM.
 PATIENCE_SECONDS = 240
 COMMAND = "from neve.cli.main import run; run()"
+
+
+def _heed_interrupts() -> None:
+    """A shell that starts these tests in the background has switched them off."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Place:
     def states(self, name: str) -> list[str]:
         return [str(job.state) for job in self.store.jobs(TableRef("lake", ("db",), name))]
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, in_own_group: bool = False) -> subprocess.Popen[str]:
         environ = {k: v for k, v in os.environ.items() if k != "NEVE_CONFIG"}
         return subprocess.Popen(
             [sys.executable, "-c", COMMAND, *words, "-c", str(self.folder / "neve.yaml")],
@@ -74,6 +80,8 @@ class Place:
             text=True,
             env=environ,
             cwd=self.folder,
+            start_new_session=in_own_group,
+            preexec_fn=_heed_interrupts if in_own_group else None,
         )
 
 

@@ -22,11 +22,11 @@ from neve.spark.samples import create_events, write_batch
 
 TABLE = TableRef("lake", ("demo",), "events")
 #: Exit codes that mean well: a plan with work, and one without.
-GOOD = {"plan": (0, 2)}
+GOOD = {"plan": (0, 2), "maintain": (0, 2)}
 #: Sections that say where things are: a page's test has places of its own.
 PLACES = {"catalogs", "state", "spark", "engine", "trino"}
-#: Pages that need more than a table have tests of their own (tests/system, tests/slow).
-ELSEWHERE = {"start/stack.md", "start/lambda.md", "queries.md"}
+#: Pages that need more than a table have tests of their own (tests/system, tests/slow, tests/unit).
+ELSEWHERE = {"start/stack.md", "start/lambda.md", "queries.md", "jq.md"}
 RUN = {"bash", "python", "sql"}
 PAGES = [p for p in pages() if p not in ELSEWHERE and RUN & {b.language for b in blocks(p)}]
 

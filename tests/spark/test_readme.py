@@ -62,5 +62,6 @@ def test_the_readme_has_commands():
 
 
 def test_the_readme_names_every_command():
-    text = README.read_text(encoding="utf-8")
+    pages = (README, README.parent / "docs" / "commands.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert [name for name in COMMANDS if f"`neve {name}" not in text] == []

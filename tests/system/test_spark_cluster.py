@@ -20,10 +20,12 @@ import pyarrow as pa
 import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
-from tests.system.spark_cluster import SparkCluster, executor_of, spark_cluster, wait_for
 
 from neve.model.table import TableRef
 from neve.store.opening import open_store
+from neve.testing.spark_cluster import SparkCluster, executor_of, spark_cluster, wait_for
+
+pytestmark = pytest.mark.promise(44)
 
 TABLE = TableRef("lake", ("db",), "events")
 #: Two groups of so many files, each of about two megabytes that do not compress.
@@ -71,6 +73,7 @@ class Lake:
     folder: Path
     cluster: SparkCluster
     spark: dict[str, Any]
+    running: subprocess.Popen[str] | None = None
 
     def __post_init__(self) -> None:
         url = f"sqlite:///{self.folder}/state.db"
@@ -108,31 +111,32 @@ class Lake:
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         program = Path(sys.executable).with_name("neve")
-        config = str(self.folder / "neve.yaml")
-        return subprocess.Popen(
-            [str(program), "--config", config, *words, "-o", "json"],
+        config = ("--config", str(self.folder / "neve.yaml")) if words[0] == "compact" else ()
+        self.running = subprocess.Popen(
+            [str(program), *config, *words, "-o", "json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        return self.running
 
     def compact(self) -> subprocess.Popen[str]:
         return self.begin("compact", "lake.db.events")
 
     def uncommitted(self) -> set[str]:
-        store = open_store(self.state)
-        try:
-            return {path.removeprefix("file://") for path in store.uncommitted_files(TABLE)}
-        finally:
-            store.close()
+        found = open_store(self.state).uncommitted_files(TABLE)
+        return {path.removeprefix("file://") for path in found}
 
 
 @pytest.fixture
-def lake(tmp_path: Path, cluster: SparkCluster, bare_python: str) -> Lake:
+def lake(tmp_path: Path, cluster: SparkCluster, bare_python: str) -> Iterator[Lake]:
     conf = {**ALL_AT_ONCE, "spark.pyspark.python": bare_python}
     made = Lake(tmp_path, cluster, {"master": cluster.master, "conf": conf})
     made.fill()
-    return made
+    yield made
+    if made.running is not None and made.running.poll() is None:
+        made.running.kill()
+        made.running.communicate()
 
 
 def outcome_of(process: subprocess.Popen[str]) -> dict[str, Any]:
@@ -150,13 +154,15 @@ def test_an_executor_that_is_killed_in_the_middle_changes_nothing(lake: Lake) ->
     before = lake.rows()
     running = lake.compact()
 
-    drafts = wait_for("a file being written", lambda: lake.cluster.writers(lake.data))
+    drafts = wait_for(
+        "a file being written", lambda: lake.cluster.writers(lake.data), during=running
+    )
     draft, worker = next(iter(drafts.items()))
     executor_of(worker).kill()
     outcome = outcome_of(running)
 
     assert outcome["status"] == "succeeded"
-    assert outcome["engines"] == {"rewrite": GROUPS}
+    assert outcome["engines"]["rewrite"] == GROUPS
     assert "lost, failed or too slow, and begun again" in outcome["reason"]
     assert lake.rows().equals(before)
     # The name of the attempt that was killed is another than the one that was committed.
@@ -178,7 +184,9 @@ def test_of_two_copies_of_a_task_one_is_committed(lake: Lake, winner: str) -> No
     before = lake.rows()
     running = lake.compact()
 
-    drafts = wait_for("a file being written", lambda: lake.cluster.writers(lake.data))
+    drafts = wait_for(
+        "a file being written", lambda: lake.cluster.writers(lake.data), during=running
+    )
     first, slow = next(iter(drafts.items()))
     slow.suspend()
     group = Path(first).name.rpartition("-")[0]
@@ -187,7 +195,7 @@ def test_of_two_copies_of_a_task_one_is_committed(lake: Lake, winner: str) -> No
         found = lake.cluster.writers(lake.data).items()
         return next((e for e in found if e[0] != first and Path(e[0]).name.startswith(group)), None)
 
-    second, copy = wait_for("a copy of the task", rival)
+    second, copy = wait_for("a copy of the task", rival, during=running)
     if winner == "first":
         copy.suspend()
         slow.resume()

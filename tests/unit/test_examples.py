@@ -56,7 +56,7 @@ def test_the_example_has_every_key():
 def test_lines_of_the_example_that_are_commented_out_can_be_used():
     settings = read(with_all_lines(EXAMPLE))
 
-    assert list(settings.catalogs) == ["lake", "prod"]
+    assert list(settings.catalogs) == ["lake", "prod", "versioned"]
     assert settings.trino.password == "a secret"
     assert [rule.name for rule in settings.policies] == ["everything", "gold"]
 

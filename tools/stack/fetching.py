@@ -56,11 +56,15 @@ def go_module(module: str, version: str) -> Iterator[Path]:
         yield Path(scratch, f"{module}@{version}")
 
 
+def uv_program() -> str:
+    """The uv beside this Python, or the one on the PATH."""
+    beside = Path(sys.executable).with_name("uv")
+    return str(beside) if beside.exists() else "uv"
+
+
 def uv_environment(lock: Path, into: Path) -> None:
     """An environment of exactly the lock, that may be moved afterwards."""
-    beside = Path(sys.executable).with_name("uv")
-    uv = str(beside) if beside.exists() else "uv"
-    install = "uv (pip install uv)"
+    uv, install = uv_program(), "uv (pip install uv)"
     arguments = ["venv", "-q", "--relocatable", "--allow-existing", "--python", sys.executable, "."]
     _run(uv, arguments, into, dict(os.environ), install=install)
     arguments = ["pip", "install", "-q", "--require-hashes", "-r", str(lock)]

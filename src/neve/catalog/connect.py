@@ -9,12 +9,14 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.table import Table
-from pyiceberg.utils.config import Config
+from pyiceberg.typedef import RecursiveDict
+from pyiceberg.utils.config import Config, merge_config
 from strictyaml import YAMLError  # type: ignore[import-untyped]
 
 from neve.catalog.ask import ask_each
+from neve.catalog.careful_tables import ignoring_tables
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
@@ -131,7 +133,7 @@ class Catalogs:
 
     def _load_catalog(self, name: str) -> Catalog:
         with catalog_errors(name):
-            return load_catalog(name, **pyiceberg_properties(self._properties[name], name))
+            return open_catalog(name, pyiceberg_properties(self._properties[name], name))
 
     def _lock(self, name: str) -> threading.RLock:
         if name not in self._opening:
@@ -209,6 +211,8 @@ class Catalogs:
         A file of this machine tells both by one reading.
         """
         near = [name for name in self.names if is_embedded(self._properties[name])]
+        for name in near:
+            self._require_list(name)
         told = {name: self._read_entries(name, self.catalog(name)) for name in near}
         listed = {name: entries.tables if entries else [] for name, entries in told.items()}
         far = [name for name in self.names if name not in told]
@@ -221,6 +225,13 @@ class Catalogs:
         tables = [table for name in sorted(listed) for table in listed[name]]
         locations = (entries.locations for entries in told.values() if entries)
         return tables, {table: at for some in locations for table, at in some.items()}
+
+    def _require_list(self, name: str) -> None:
+        """A file that is no catalog, or has lost its tables, must not count as one without any."""
+        catalog = self.catalog(name)
+        if isinstance(catalog, EmbeddedCatalog):
+            with catalog_errors(name):
+                catalog.require_list()
 
     def _read_entries(self, name: str, catalog: ReadableCatalog) -> Entries | None:
         with catalog_errors(name):
@@ -269,6 +280,24 @@ class Catalogs:
                 found += _tables_in(catalog, name, namespace)
                 pending += catalog.list_namespaces(namespace)
             return sorted(found)
+
+
+def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
+    """The catalog as pyiceberg opens it, where neither servers nor tables choose what runs."""
+    configured = merge_config(Config().get_catalog_config(name) or {}, dict(properties))
+    if "uri" in configured and _is_rest(name, configured):
+        # Its client takes longer to import than an embedded catalog takes to be read.
+        from neve.catalog.careful_rest import CarefulRestCatalog
+
+        return CarefulRestCatalog(name, **configured)  # type: ignore[arg-type]
+    return ignoring_tables(load_catalog(name, **properties))
+
+
+def _is_rest(name: str, configured: RecursiveDict) -> bool:
+    said = configured.get("type")
+    if said is not None or "py-catalog-impl" in configured:
+        return str(said).lower() == CatalogType.REST.value
+    return infer_catalog_type(name, configured) is CatalogType.REST
 
 
 def _identity(properties: Mapping[str, str]) -> dict[str, str]:

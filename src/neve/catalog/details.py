@@ -19,6 +19,7 @@ from pyiceberg.types import (
     StructType,
 )
 
+from neve.catalog.careful_tables import plain_properties
 from neve.catalog.manifest_fields import BOUND_NAMES, COUNT_NAMES, entry_schema
 from neve.catalog.manifests import STATUS_DELETED, read_manifests
 from neve.catalog.row_ids import RowIds, read_first_row_ids
@@ -28,7 +29,6 @@ from neve.model.facts import PartitionKey, SpecFacts
 from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn, TableLayout
 from neve.planning.partition_values import to_json_value
 
-CODE_PROPERTY = "write.py-location-provider.impl"
 _READ_SCHEMA = entry_schema(
     "status",
     (
@@ -136,9 +136,7 @@ def data_locations(
     loaded: Table, requests: Sequence[tuple[PartitionKey, Sequence[str]]]
 ) -> list[tuple[str, ...]]:
     """Where new data files of those names belong in their partitions, by the table's rules."""
-    # A table property may name Python code to import; other people's code is not run here.
-    properties = {key: value for key, value in loaded.properties.items() if key != CODE_PROPERTY}
-    provider = load_location_provider(loaded.location(), properties)
+    provider = load_location_provider(loaded.location(), plain_properties(loaded))
     specs, schema = loaded.specs(), loaded.schema()
     found: list[tuple[str, ...]] = []
     for (spec_id, values), names in requests:

@@ -12,8 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import Table
 
+from neve.catalog.careful_tables import static_table
 from neve.model.errors import CatalogError
 
 #: Catalogs made before views existed have no column for the type.
@@ -63,7 +64,7 @@ class EmbeddedCatalog:
         return [(*namespace, name) for space, name, _ in self.entries() if space == wanted]
 
     def load_table(self, identifier: tuple[str, ...]) -> Table:
-        return StaticTable.from_metadata(self.metadata_locations(identifier)[0], self._properties)
+        return static_table(self.metadata_locations(identifier)[0], self._properties)
 
     def metadata_locations(self, identifier: tuple[str, ...]) -> tuple[str, str | None]:
         """The table's metadata file and the one before it, neither of them opened."""
@@ -80,6 +81,16 @@ class EmbeddedCatalog:
                 return []
             query = TABLES if "iceberg_type" in columns else TABLES_WITHOUT_TYPE
             return db.execute(query, (self._name,)).fetchall()
+
+    def require_list(self) -> None:
+        """Raise where there is no list of tables; an empty one is a list, too."""
+        with self._opened() as db:
+            if not db.execute("PRAGMA table_info(iceberg_tables)").fetchall():
+                raise CatalogError(
+                    f"Catalog {self._name} has no list of tables: {self._path} is not the "
+                    "database of a catalog, or nobody has made a table in it yet.",
+                    next_step=f"See that catalogs.{self._name}.uri in neve.yaml names the file.",
+                )
 
     def _select(self, query: str, *parameters: str) -> list[tuple[str, ...]]:
         with self._opened() as db:

@@ -18,6 +18,7 @@ from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
+from neve.catalog.careful_tables import plain_properties
 from neve.catalog.errors import UNREADABLE, first_line
 from neve.catalog.metadata_json import GZIP_SUFFIXES, changed, read_json, to_text
 from neve.catalog.recent import with_metadata
@@ -85,7 +86,7 @@ def _new_location(judged: Table) -> str:
     """The name as every writer gives it: a version, then something that is never given twice."""
     head = judged.metadata_location.rpartition("/")[2].partition("-")[0]
     version = int(head) + 1 if head.isdecimal() else 0
-    properties = judged.metadata.properties
+    properties = plain_properties(judged)
     zipped = ".gz" if properties.get(COMPRESSION, "none").lower() == "gzip" else ""
     provider = load_location_provider(judged.metadata.location, properties)
     return provider.new_metadata_location(f"{version:05d}-{uuid.uuid4()}{zipped}.metadata.json")

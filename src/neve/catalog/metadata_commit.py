@@ -63,7 +63,14 @@ class CatalogMetadataWriter:
             refuse_lost_refs(judged, after.metadata, change)
         # The answer is the table with the change: whoever works on it need not load it again.
         self._catalogs.recent.add(change.table, after)
-        return self._outline(change.table, after)
+        outline = self._outline(change.table, after)
+        if not has_landed(change, facts, outline):
+            # Some catalogs take tags, say so, and keep none.
+            raise ExecutionError(
+                f"{change.purpose}: the catalog took the change, and the table does not show it.",
+                next_step="Its catalog does not keep what was asked for; nothing else was changed.",
+            )
+        return outline
 
     def _look(self, catalog: Catalog, change: MetadataChange) -> tuple[Table, TableFacts]:
         table = change.table

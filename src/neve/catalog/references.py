@@ -23,6 +23,7 @@ from neve.catalog.reachable import files_of_manifest, manifests_of_list
 from neve.model.errors import TableUnreadable
 from neve.model.table import TableRef
 from neve.storage.resolved import Resolver, Sought
+from neve.storage.watched import WatchedFolders
 
 #: Tables that changed since all were sorted together are asked one by one, up to this many.
 MAX_APART = 32
@@ -42,6 +43,8 @@ class References:
         #: The tables of the last question, and those of them that were not read as they are there.
         self._outlines: Mapping[TableRef, Outline] = {}
         self._unread: set[TableRef] = set()
+        #: Where manifests, and what tables name besides, were resolved.
+        self._watched: WatchedFolders[Place | TableRef] = WatchedFolders()
         #: Keys of many tables in one order, and the tables with their keys of then.
         self._all: Keys = array("q")
         self._sorted: dict[TableRef, Keys] = {}
@@ -59,6 +62,8 @@ class References:
             itself = self._locations.itself(table, outlines)
             if outlines is not self._outlines:
                 self._compare(outlines)
+            if recheck:
+                self._look_at_links()
             if self._unread - itself:
                 self._read({other: outlines[other] for other in self._unread - itself})
             return self._holders(itself, sought)
@@ -76,6 +81,20 @@ class References:
         }
         self._apart |= self._sorted.keys() - outlines.keys()
         self._outlines = outlines
+
+    def _look_at_links(self) -> None:
+        """Read again what names files that may be others by now."""
+        changed = self._watched.changed()
+        places = {user for user in changed if isinstance(user, tuple)}
+        for place in places:
+            self._manifests.pop(place, None)
+        moved = {
+            table
+            for table, (outline, _) in self._keys.items()
+            if table in changed or not places.isdisjoint(self._manifests_of(outline))
+        }
+        self._keys = {t: item for t, item in self._keys.items() if t not in moved}
+        self._unread |= moved
 
     def _holders(self, itself: Set[TableRef], sought: Sought) -> dict[str, TableRef]:
         if len(self._apart) > MAX_APART:
@@ -119,9 +138,10 @@ class References:
                 self._lists[place] = listed
             unread = self._unread_manifests(new)
             for place, paths in each(pool, _read_manifest, unread):
+                self._watched.note(place, paths)
                 self._manifests[place] = array("q", _keys(resolver, paths))
         for table, outline in new.items():
-            self._keys[table] = (outline, self._keys_of(outline, resolver))
+            self._keys[table] = (outline, self._keys_of(table, outline, resolver))
         self._unread -= new.keys()
         self._apart |= new.keys()
         self._forget()
@@ -145,9 +165,10 @@ class References:
         lists = (self._lists[uuid, path] for path in outline.manifest_lists)
         return {(uuid, path) for listed in lists for path in listed}
 
-    def _keys_of(self, outline: Outline, resolver: Resolver) -> Keys:
+    def _keys_of(self, table: TableRef, outline: Outline, resolver: Resolver) -> Keys:
         manifests = self._manifests_of(outline)
         named = (*outline.files, *outline.manifest_lists, *(path for _, path in manifests))
+        self._watched.note(table, named)
         keys = set(_keys(resolver, named))
         for place in manifests:
             keys.update(self._manifests[place])
@@ -160,6 +181,7 @@ class References:
         manifests = {place for outline in outlines for place in self._manifests_of(outline)}
         self._lists = {place: item for place, item in self._lists.items() if place in lists}
         self._manifests = {p: keys for p, keys in self._manifests.items() if p in manifests}
+        self._watched.keep(manifests | self._keys.keys())
 
 
 def _keys(resolver: Resolver, paths: Iterable[str]) -> Iterator[int]:

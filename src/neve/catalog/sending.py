@@ -11,7 +11,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 
-from neve.catalog.errors import failures, first_line, table_errors
+from neve.catalog.careful_tables import refuse_own_code
+from neve.catalog.errors import damage, first_line, table_errors, unreachable
 from neve.catalog.metadata_commit import REFUSED, unsure
 from neve.model.errors import (
     CatalogError,
@@ -19,13 +20,17 @@ from neve.model.errors import (
     CommitUnknown,
     ExecutionError,
     NeveError,
+    TableDamaged,
 )
 from neve.model.table import TableRef
 
 
 def load(ref: TableRef, catalog: Catalog) -> Table:
+    """The table as it is now, for a commit."""
     with table_errors(ref):
-        return catalog.load_table((*ref.namespace, ref.name))
+        table = catalog.load_table((*ref.namespace, ref.name))
+    refuse_own_code(ref, table)
+    return table
 
 
 def send(
@@ -46,10 +51,10 @@ def send(
         raise CommitConflict(
             f"Table {ref} has changed meanwhile: {first_line(error)}", next_step="Try again."
         ) from error
-    except failures() as error:
-        raise CatalogError(
-            f"Manifests of {ref} could not be written: {first_line(error)}"
-        ) from error
+    except damage() as error:
+        is_damaged = not isinstance(error, (OSError, *unreachable()))
+        kind = TableDamaged if is_damaged else CatalogError
+        raise kind(f"Manifests of {ref} could not be written: {first_line(error)}") from error
     uuid = AssertTableUUID(uuid=judged.metadata.table_uuid)
     asserted = (*requirements, *more_requirements, uuid)
     # What pyiceberg wraps around it would send the request again.

@@ -81,9 +81,10 @@ def _survey(
     data_files: list[DataFileFacts] = []
     delete_files: list[DeleteFileFacts] = []
     manifests = cache.manifests(loaded.io, snapshot) if snapshot and with_files else []
+    in_manifests: list[int] = []
     for manifest in manifests:
         entries = cache.entries(loaded.io, manifest, with_metrics=not selector.selects_all)
-        _sort_entries(entries, selector, data_files, delete_files)
+        in_manifests.append(_sort_entries(entries, selector, data_files, delete_files))
     return TableFacts(
         table=table,
         table_uuid=str(metadata.table_uuid),
@@ -101,7 +102,7 @@ def _survey(
         data_files=tuple(data_files),
         delete_files=tuple(delete_files),
         manifest_count=len(manifests),
-        manifests=tuple(_manifest(item) for item in manifests),
+        manifests=tuple(map(_manifest, manifests, in_manifests)),
         statistics=tuple(_statistics(metadata)),
         snapshot_columns=_columns(_schema_of(metadata, snapshot)),
         snapshots=tuple(_snapshot(item) for item in metadata.snapshots),
@@ -136,7 +137,8 @@ def _sort_entries(
     selector: FileSelector,
     data_files: list[DataFileFacts],
     delete_files: list[DeleteFileFacts],
-) -> None:
+) -> int:
+    """Sort them by what they are; returns in how many partitions they lie."""
     partitions: dict[tuple[object, ...], PartitionKey] = {}
     for entry in entries:
         # Entries of one partition share one key object: memory for many files stays small.
@@ -146,6 +148,7 @@ def _sort_entries(
             data_files.append(_data_file(entry, key, selected=selector.selects(entry)))
         else:
             delete_files.append(_delete_file(entry, key))
+    return len(partitions)
 
 
 def partition_values(partition: Record) -> tuple[object, ...]:
@@ -187,7 +190,7 @@ def _delete_file(entry: Entry, key: PartitionKey) -> DeleteFileFacts:
     )
 
 
-def _manifest(manifest: ManifestFile) -> ManifestFacts:
+def _manifest(manifest: ManifestFile, partition_count: int) -> ManifestFacts:
     counts = (manifest.added_files_count, manifest.existing_files_count)
     holds_data = manifest.content == IcebergContent.DATA
     return ManifestFacts(
@@ -197,6 +200,7 @@ def _manifest(manifest: ManifestFile) -> ManifestFacts:
         size_bytes=manifest.manifest_length,
         added_snapshot_id=manifest.added_snapshot_id,
         file_count=None if None in counts else sum(count or 0 for count in counts),
+        partition_count=partition_count,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,9 @@ from neve.catalog.appending import PyicebergTable, open_table
 from neve.catalog.connect import Catalogs
 from neve.catalog.embedded import is_embedded
 from neve.catalog.errors import failures, first_line, table_errors
-from neve.catalog.projection import keep_nulls
-from neve.catalog.pushed_filters import row_filter
+from neve.catalog.scanning import read_rows
 from neve.model.database import Column, NewTable, QueryLimits, Wanted
-from neve.model.errors import CatalogError, InputError, NeveError, QueryLimit, TableExists
-from neve.model.sizes import format_size
+from neve.model.errors import CatalogError, InputError, NeveError, TableExists
 from neve.model.table import TableRef
 
 if TYPE_CHECKING:
@@ -101,42 +99,7 @@ class CatalogTables:
         deadline: Callable[[], None],
     ) -> pa.Table:
         """Rows as they are now, deletes applied, batch by batch until there are too many."""
-        import pyarrow as pa
-
-        keep_nulls()
-        loaded = self._catalogs.load(table)
-        selected = _selected(loaded.schema(), wanted.columns)
-        deadline()
-        read_bytes, batches = 0, []
-        try:
-            scan = loaded.scan(
-                row_filter(loaded.schema(), wanted.conditions), selected, limit=wanted.max_rows
-            )
-            reader = scan.to_arrow_batch_reader()
-            for batch in reader:
-                deadline()
-                read_bytes += batch.nbytes
-                if read_bytes > limits.max_scan_bytes:
-                    raise QueryLimit(
-                        f"The rows of {table.name} take more than "
-                        f"{format_size(limits.max_scan_bytes)}, which is more than QUERY reads.",
-                        next_step="Name fewer columns, or ask another engine.",
-                    )
-                batches.append(batch)
-        except failures() as error:
-            raise CatalogError(
-                f"The rows of {table.name} could not be read: {first_line(error)}"
-            ) from error
-        return pa.Table.from_batches(batches, schema=reader.schema)
-
-
-def _selected(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Columns as the schema writes them; one where none is needed, for the count of its rows."""
-    names = [field.name for field in schema.fields]
-    if columns is None:
-        return tuple(names)
-    wanted = {column.lower() for column in columns}
-    return tuple(name for name in names if name.lower() in wanted) or tuple(names[:1])
+        return read_rows(table, self._catalogs.load(table), wanted, limits, deadline)
 
 
 def _make_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:

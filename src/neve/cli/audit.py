@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 from rich.markup import escape
-from rich.table import Table
 
 from neve.access.chain import AuditHead, AuditRow
 from neve.cli.access_views import VerifiedLog, row_parts
@@ -75,7 +75,7 @@ def _head(text: str) -> AuditHead:
     return AuditHead(int(found[1]), found[2])
 
 
-def _render(rows: list[AuditRow]) -> Table:
+def _render(rows: list[AuditRow]) -> RenderableType:
     headers = ("row", "at", "who", "what", "table", "outcome", "detail")
     lines = []
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -33,12 +34,14 @@ from neve.cli.hand_over import (
 )
 from neve.cli.job import ServerOption
 from neve.cli.output import Format, Output
-from neve.cli.places import ServerJobs, at_server
+from neve.cli.places import MAX_JOBS, ServerJobs, at_server
 from neve.cli.render import render_outcome, render_plan
+from neve.cli.short_ids import check_snapshot, resolve, snapshot_of
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.errors import FilterError, InputError, NeveError
 from neve.model.found import Found
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Outcome, RolledBack
 from neve.model.policy import Strategy, Verify
 from neve.model.table import TableRef
@@ -160,6 +163,8 @@ def plan(
         if out is not None:
             neve.write_plans(out, plans)
     printer.result(document, *(render_plan(item) for item in plans))
+    if out is not None:
+        printer.note(f"The plan is in {out}. Run exactly it: neve apply {shlex.quote(str(out))}")
     work = any(not item.is_empty for item in plans)
     exit_after(printer, problems, EXIT_WORK_FOUND if work else EXIT_OK)
 
@@ -257,6 +262,20 @@ def compact(
     _tell_outcome(printer, outcome)
 
 
+def _target(neve: Neve, table: str, snapshot: str | None, job: str | None) -> dict[str, Any]:
+    """Ids that may have been given by their beginnings."""
+    facts = neve.outline(table)
+    if snapshot is not None:
+        return {"snapshot_id": snapshot_of(facts, snapshot)}
+    if job is None:
+        return {}
+    jobs = {item.job_id for item in neve.history(table, MAX_JOBS)}
+    jobs |= {item.job_id for item in facts.snapshots if item.job_id}
+    tags = (ref.name for ref in facts.refs if ref.name.startswith(UNDO_TAG_PREFIX))
+    jobs |= {name.removeprefix(UNDO_TAG_PREFIX) for name in tags}
+    return {"job_id": resolve(job, jobs, "job")}
+
+
 def _tell_undone(printer: Output, undone: Sequence[RolledBack]) -> NoReturn:
     outcomes = [item.outcome for item in undone if item.outcome]
     refused = [(item.table, item.problem) for item in undone if item.problem]
@@ -283,7 +302,9 @@ def rollback(
     table: Annotated[
         str | None, typer.Argument(help="catalog.namespace.table; with --turn, all of its tables.")
     ] = None,
-    to_snapshot: Annotated[int | None, typer.Option(help="Back to this snapshot.")] = None,
+    to_snapshot: Annotated[
+        str | None, typer.Option(help="Back to this snapshot; the beginning of its id will do.")
+    ] = None,
     to_time: Annotated[
         str | None, typer.Option(help="Back to the last snapshot of this moment (ISO 8601, UTC).")
     ] = None,
@@ -303,10 +324,12 @@ def rollback(
                 next_step="Give one of --to-snapshot ID, --to-time TS, --job ID or --turn ID.",
             )
         time = parse_moment(to_time) if to_time is not None else None
+        if to_snapshot is not None:
+            check_snapshot(to_snapshot)
         if turn is not None:
             undone = neve.rollback_turn(turn, table)
         elif table is not None:
-            outcome = neve.rollback(table, snapshot_id=to_snapshot, time=time, job_id=job)
+            outcome = neve.rollback(table, **_target(neve, table, to_snapshot, job), time=time)
         else:
             raise InputError("Say which table.", next_step="Give its name before the options.")
     if turn is not None:

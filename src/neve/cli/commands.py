@@ -34,6 +34,13 @@ class Known:
 
 
 COMMANDS: dict[str, Known] = {
+    "init": Known(
+        "init",
+        "init",
+        START,
+        "Write a commented neve.yaml, and check that it works; secrets stay where they are.",
+        "neve init",
+    ),
     "demo": Known(
         "demo",
         "demo",

@@ -15,6 +15,7 @@ from neve.cli.context import (
 )
 from neve.cli.output import Format, Output
 from neve.cli.render_expiry import render_consumers
+from neve.cli.short_ids import snapshot_of
 from neve.cli.timestamps import parse_moment
 from neve.documents import to_document
 from neve.model.durations import parse_duration
@@ -45,7 +46,10 @@ def consumers(
 def add(
     name: NameArgument,
     table: TableArgument,
-    snapshot: Annotated[int | None, typer.Option(help="It has read up to this snapshot.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(help="It has read up to this snapshot, by its id or how that begins."),
+    ] = None,
     at: Annotated[
         str | None, typer.Option("--at", help="It has read up to this moment (ISO 8601, UTC).")
     ] = None,
@@ -70,8 +74,9 @@ def add(
             )
         seconds = parse_duration(lease)
         moment = parse_moment(at) if at is not None else None
+        read_to = snapshot_of(neve.outline(table), snapshot) if snapshot is not None else None
         found = neve.add_consumer(
-            name, table, snapshot_id=snapshot, at=moment, lease_seconds=seconds
+            name, table, snapshot_id=read_to, at=moment, lease_seconds=seconds
         )
     printer.result(to_document(found), lambda: render_consumers([found]))
 

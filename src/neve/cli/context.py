@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn, TypeVar
 import typer
 
 from neve.cli.interrupt import finish_interrupted, interruptible
+from neve.cli.interrupted_jobs import NOTHING
 from neve.cli.output import Format, Output
 from neve.model.errors import Interrupted, NeveError
 from neve.model.logs import LogSettings
@@ -97,13 +98,18 @@ def exit_after(output: Output, problems: Sequence[NeveError], code: int) -> NoRe
 
 
 @contextmanager
-def application(output: Output, config: str | None) -> Iterator[Neve]:
-    """The configured Neve, closed at the end, with errors explained."""
+def application(
+    output: Output, config: str | None, *, if_interrupted: str = NOTHING
+) -> Iterator[Neve]:
+    """The configured Neve, closed at the end, with errors explained.
+
+    A command that changes something without a job says with `if_interrupted` what is left of it.
+    """
     with (
         errors_explained(output),
         output.working(),
         Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
-        interruptible(neve, output),
+        interruptible(neve, output, if_interrupted),
         refusals_audited(neve),
     ):
         yield neve

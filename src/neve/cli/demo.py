@@ -16,6 +16,8 @@ from neve.documents import to_document
 from neve.model.sizes import format_size
 from neve.neve import Comparison, Story
 
+HALF_MADE = "Interrupted; the demo's table may be half made: neve demo makes it anew."
+
 
 def demo(
     batches: Annotated[
@@ -43,7 +45,7 @@ def demo(
 ) -> None:
     """Make a table with the small-files problem, cure it, and check that no row changed."""
     printer = Output(output)
-    with application(printer, config) as neve:
+    with application(printer, config, if_interrupted=HALF_MADE) as neve:
         story = neve.demo(batches, events, partitions, size=size, compare=compare)
     printer.result(_document(story), *_chapters(story))
     sys.exit(EXIT_OK if all(check.holds for check in story.validations) else EXIT_ERROR)

@@ -23,6 +23,9 @@ MARKS = {
     Severity.INFORMATION: "[dim]i[/]",
 }
 
+#: What readers of the current snapshot do not meet.
+OLD_SNAPSHOTS = ("old_file_missing",)
+
 
 def doctor(
     table: Annotated[
@@ -68,7 +71,10 @@ def render_diagnosis(diagnosis: Diagnosis) -> RenderableType:
     verdict = "[green]sound[/]" if diagnosis.is_sound else "[red]unsound[/]"
     coverage = diagnosis.coverage
     lines: list[RenderableType] = [f"[bold]{escape(str(diagnosis.table))}[/]  {verdict}"]
-    lines += [_finding(finding) for finding in diagnosis.findings]
+    lines += [
+        _folded(finding) if finding.code in OLD_SNAPSHOTS else _finding(finding)
+        for finding in diagnosis.findings
+    ]
     if diagnosis.recovery:
         lines.append(_recovery(diagnosis.recovery))
     lines.append(
@@ -78,6 +84,13 @@ def render_diagnosis(diagnosis: Diagnosis) -> RenderableType:
     )
     lines += [f"[dim]not checked: {escape(text)}[/]" for text in coverage.not_checked]
     return Group(*lines)
+
+
+def _folded(finding: IntegrityFinding) -> str:
+    """What only travelling in time meets, in one line, and what to do."""
+    mark, sentence = MARKS[finding.severity], escape(finding.sentence)
+    said = f"{mark} {sentence} ({finding.count}; -o json lists some)"
+    return f"{said}\n  [dim]→[/] {escape(finding.next_step)}" if finding.next_step else said
 
 
 def _finding(finding: IntegrityFinding) -> str:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import NoReturn
 
-from neve.cli.interrupted_jobs import SeenJobs
+from neve.cli.interrupted_jobs import NOTHING, SeenJobs
 from neve.cli.output import Output
 from neve.cli.start import EXIT_INTERRUPTED, IS_OWN_PROCESS, SENTENCE, end_now, heeded
 from neve.model.errors import Interrupted, NeveError
@@ -32,12 +32,15 @@ OVER = b"\0"
 
 
 @contextmanager
-def interruptible(neve: Neve | None, output: Output) -> Iterator[None]:
-    """Let a signal end what is done in the block, which raises Interrupted then."""
+def interruptible(neve: Neve | None, output: Output, nothing: str = NOTHING) -> Iterator[None]:
+    """Let a signal end what is done in the block, which raises Interrupted then.
+
+    `nothing` is what to say where no job has changed anything.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    watch = _Watch(neve, output)
+    watch = _Watch(neve, output, nothing)
     with watch.watching(), ExitStack() as stack:
         if neve is not None:
             stack.enter_context(neve.events(watch.jobs.note))
@@ -56,12 +59,13 @@ def interruptible(neve: Neve | None, output: Output) -> Iterator[None]:
 class _Watch:
     """One thread that is told of signals by a pipe."""
 
-    def __init__(self, neve: Neve | None, output: Output) -> None:
-        self.jobs = SeenJobs(neve)
+    def __init__(self, neve: Neve | None, output: Output, nothing: str) -> None:
+        self.jobs = SeenJobs(neve, nothing)
         self.is_told = False
         self._neve = neve
         self._output = output
         self._read, self._write = os.pipe()
+        self._terminals = [number for number in (1, 2) if os.isatty(number)]
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -83,11 +87,12 @@ class _Watch:
                 os.close(self._read)
                 os.close(self._write)
 
-    def _handle(self, _: int, __: FrameType | None) -> None:
+    def _handle(self, number: int, _: FrameType | None) -> None:
         """In the main thread, as soon as it is at Python code."""
-        self.is_told = True
+        self._note(number)
         if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
+        self._neve.stop(wakes=False)
 
     def raise_interrupted(self) -> NoReturn:
         if self._neve is not None:
@@ -97,11 +102,20 @@ class _Watch:
     def _watch(self) -> None:
         if not self._signalled(None):
             return
-        self.is_told = True
         if self._neve is not None:
             self._neve.stop()
-        if self._signalled(GRACE_SECONDS) or self._is_late:
+        # A process that is not the command's own is not for us to end.
+        if IS_OWN_PROCESS[-1] and (self._signalled(GRACE_SECONDS) or self._is_late):
             self._end()
+
+    def _note(self, number: int) -> None:
+        self.is_told = True
+        if number == signal.SIGHUP and self._terminals:
+            # A closed terminal fails all that is written to it, the sentence at the end, too.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for terminal in self._terminals:
+                os.dup2(nowhere, terminal)
+            os.close(nowhere)
 
     def _signalled(self, seconds: float | None) -> bool:
         """Wait for one of our signals; False where the block is over, or time is."""
@@ -112,6 +126,7 @@ class _Watch:
             if told == OVER:
                 return False
             if told[0] in numbers:
+                self._note(told[0])
                 return True
         self._is_late = True
         return False
@@ -128,7 +143,8 @@ class _Watch:
         thread = threading.Thread(target=leave, name="neve-leave", daemon=True)
         thread.start()
         thread.join(LEAVE_SECONDS)
-        end_now(said[0] if said else self.jobs.GENERAL)
+        sentence = said[0] if said else self.jobs.GENERAL
+        end_now(sentence, self._output.error_text(Interrupted(sentence)))
 
 
 def finish_interrupted() -> NoReturn:

@@ -22,8 +22,10 @@ class SeenJobs:
 
     GENERAL = "Interrupted; what was under way is settled by the next command on the table."
 
-    def __init__(self, neve: Neve | None) -> None:
+    def __init__(self, neve: Neve | None, nothing: str = NOTHING) -> None:
+        """`nothing` is what to say where no job has changed anything."""
         self._neve = neve
+        self._nothing = nothing
         #: Jobs in the order of their beginning, and whether they got as far as changing anything.
         self.ids: dict[str, bool] = {}
 
@@ -42,7 +44,7 @@ class SeenJobs:
             tables = ", ".join(sorted({str(job.table) for job in self._jobs(begun)}))
             return f"Interrupted; what was under way on {tables} is settled by the next command."
         if not changed:
-            return NOTHING
+            return self._nothing
         if len(changed) > 1:
             return f"Interrupted; {len(changed)} jobs had been done, and stay: neve history"
         (job,) = changed

@@ -22,10 +22,14 @@ from neve.model.sizes import format_size
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server", envvar="NEVE_SERVER", help="Ask a server, e.g. http://localhost:8080."
+        "--server",
+        envvar="NEVE_SERVER",
+        help="Ask a server, e.g. http://localhost:8080; NEVE_API_KEY tells it who asks.",
     ),
 ]
-JobArgument = Annotated[str, typer.Argument(help="The id of a job, as neve jobs lists it.")]
+JobArgument = Annotated[
+    str, typer.Argument(help="A job's id as neve jobs lists it, or its beginning.")
+]
 
 
 def job(
@@ -43,6 +47,7 @@ def job(
     """
     out = Output(output)
     with job_place(out, config, server) as place:
+        job_id = place.id_of(job_id)
         found = place.job(job_id)
         if is_followed:
             try:
@@ -64,7 +69,7 @@ def cancel(
     """End a job: one that is queued at once, one that runs at its next boundary."""
     out = Output(output)
     with job_place(out, config, server) as place:
-        found = place.cancel(job_id)
+        found = place.cancel(place.id_of(job_id))
     is_cancelled = found.state is JobState.CANCELLED or (
         found.cancel_requested and not found.is_over
     )

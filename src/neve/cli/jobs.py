@@ -16,6 +16,7 @@ from neve.cli.job_views import JobView
 from neve.cli.output import Format, Output
 from neve.cli.places import job_place
 from neve.cli.render import table_of
+from neve.cli.short_ids import shortened
 from neve.model.durations import format_duration
 from neve.model.job import Job, JobReport, JobState
 
@@ -98,13 +99,14 @@ def _shown(job: Job | JobView, is_running: bool, reason: str, now: datetime) -> 
 def _render(documents: Sequence[dict[str, Any]]) -> RenderableType:
     if not documents:
         return "No jobs."
+    names = shortened(item["job_id"] for item in documents)
     rows = [
         (
-            item["job_id"],
+            names[item["job_id"]],
             item["table"],
             item["operation"],
             item["state"] + (" (running)" if item["running"] else ""),
-            item["started_at"][:19].replace("T", " "),
+            item["started_at"][:16].replace("T", " "),
             format_duration(int(item["age_seconds"])),
             item["reason"],
         )

@@ -18,10 +18,12 @@ from neve.access.chain import AuditEntry
 from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
 from neve.cli.maintain_views import Totals
+from neve.documents import LONG_IDS
+from neve.initial import Source
 from neve.model.diagnosis import Diagnosis
 from neve.model.expiry import Consumer
 from neve.model.facts import RefFacts, SnapshotFacts
-from neve.model.health import Health
+from neve.model.health import Advice, Health
 from neve.model.job import Job
 from neve.model.maintenance import TableReport
 from neve.model.operation import Operation
@@ -56,6 +58,9 @@ FLOAT = {
 }
 
 
+LONG_ID = {"type": "string", "pattern": "^-?[0-9]+$"}
+
+
 @dataclass(frozen=True)
 class Problem:
     type: str
@@ -77,6 +82,7 @@ class ListedTable:
     delete_files: int
     total_bytes: int
     records: int
+    live_records: int | None
     snapshots: int
     refs: tuple[RefFacts, ...]
 
@@ -193,6 +199,14 @@ class Maintained:
 
 
 @dataclass(frozen=True)
+class Initialised:
+    path: str
+    source: Source
+    catalogs: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
 class Demo:
     table: str
     events: int
@@ -281,8 +295,23 @@ def _exact(part: Any) -> Any:
         return TABLE_NAME
     kept = {key: _exact(value) for key, value in part.items() if key != "default"}
     if "properties" in part and part.get("type") == "object":
-        return {**kept, **_object(kept["properties"])}
+        fields = {
+            name: _as_text(field) if name in LONG_IDS else field
+            for name, field in kept["properties"].items()
+        }
+        return {**kept, **_object(fields)}
     return kept
+
+
+def _as_text(part: Any) -> Any:
+    """An id of 64 bits, which is printed as a text."""
+    if isinstance(part, list):
+        return [_as_text(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "integer":
+        return {**part, **LONG_ID}
+    return {key: _as_text(value) for key, value in part.items()}
 
 
 def any_of(*schemas: Schema) -> Schema:
@@ -313,7 +342,7 @@ def schemas() -> dict[str, Schema]:
     found = {
         "error": schema_of(Failed),
         "tables": schema_of(list[ListedTable]),
-        "health": any_of(schema_of(Health), schema_of(list[Health])),
+        "health": any_of(schema_of(Health), schema_of(list[Health]), schema_of(list[Advice])),
         "history": list_of(schema_of(Job, PastJob)),
         "jobs": schema_of(list[ListedJob]),
         "job": schema_of(JobView),
@@ -330,6 +359,7 @@ def schemas() -> dict[str, Schema]:
         "stats": operation,
         "maintain": schema_of(Maintained),
         "demo": schema_of(Demo),
+        "init": schema_of(Initialised),
         "doctor": any_of(schema_of(list[Check]), schema_of(Diagnosis, DiagnosisMore)),
         "spark-package": schema_of(SparkPackage),
         "consumers": any_of(schema_of(Consumer), schema_of(list[Consumer]), schema_of(Removed)),

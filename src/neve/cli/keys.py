@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.markup import escape
-from rich.table import Table
 
 from neve.access.rights import EVERYTHING, Grant, Role
 from neve.cli.access_views import KeyView, NewKey, RevokedKey, key_view
@@ -86,7 +86,7 @@ def revoke(
     printer.result(to_document(RevokedKey(prefix, True)), escape(f"The key {prefix} is revoked."))
 
 
-def _render(keys: list[KeyView]) -> Table:
+def _render(keys: list[KeyView]) -> RenderableType:
     headers = ("prefix", "name", "tenant", "may", "good", "expires")
     rows = [
         (

@@ -17,9 +17,15 @@ from neve.cli.context import (
     one_by_one,
 )
 from neve.cli.output import Format, Output
-from neve.cli.render import render_health, render_healths, render_jobs, render_tables
+from neve.cli.render import (
+    render_advice,
+    render_health,
+    render_healths,
+    render_jobs,
+    render_tables,
+)
 from neve.documents import to_document
-from neve.model.errors import StoreError
+from neve.model.errors import InputError, StoreError
 from neve.model.facts import TableFacts
 from neve.model.found import GLOB_CHARACTERS
 from neve.neve import Neve
@@ -34,16 +40,17 @@ def tables(
     out = Output(output)
     with application(out, config) as neve:
         found = neve.find(pattern)
-        facts, problems = one_by_one(
+        surveyed, problems = one_by_one(
             found.tables,
             neve.survey,
             found.problems.values(),
         )
-    out.result([_table_document(item) for item in facts], lambda: render_tables(facts))
+        facts = [(item, neve.live_records(item)) for item in surveyed]
+    out.result([_table_document(*item) for item in facts], lambda: render_tables(facts))
     exit_after(out, problems, EXIT_OK)
 
 
-def _table_document(facts: TableFacts) -> dict[str, Any]:
+def _table_document(facts: TableFacts, live: int | None) -> dict[str, Any]:
     return {
         "table": str(facts.table),
         "format_version": facts.format_version,
@@ -52,6 +59,7 @@ def _table_document(facts: TableFacts) -> dict[str, Any]:
         "delete_files": len(facts.delete_files),
         "total_bytes": facts.total_bytes,
         "records": facts.total_records,
+        "live_records": live,
         "snapshots": len(facts.snapshots),
         "refs": [to_document(ref) for ref in facts.refs],
     }
@@ -59,6 +67,10 @@ def _table_document(facts: TableFacts) -> dict[str, Any]:
 
 def health(
     table: Annotated[str, typer.Argument(help="A table, or a glob such as 'lake.demo.*'.")],
+    advice: Annotated[
+        bool,
+        typer.Option("--advice", help="Say what to change about partitions, writers, metadata."),
+    ] = False,
     record: Annotated[
         bool, typer.Option("--record", help="Also write it to _health_history beside the table.")
     ] = False,
@@ -68,6 +80,9 @@ def health(
     """Say how well a table is, and why; with a glob, all that match, the worst first."""
     out = Output(output)
     is_glob = any(character in table for character in GLOB_CHARACTERS)
+    if advice:
+        _advise(out, config, table, is_glob)
+        return
     with application(out, config) as neve:
         found = neve.find(table)
         judge = partial(neve.health, with_set_policies=_has_state(neve, out))
@@ -77,9 +92,17 @@ def health(
     if not is_glob:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
-    judged.sort(key=lambda item: (item.score, item.table))
+    judged.sort(key=lambda item: (-item.gain.seconds, item.score, item.table))
     out.result([to_document(item) for item in judged], lambda: render_healths(judged))
     exit_after(out, problems, EXIT_OK)
+
+
+def _advise(out: Output, config: str | None, table: str, is_glob: bool) -> None:
+    with application(out, config) as neve:
+        if is_glob:
+            raise InputError("Advice is about one table.", next_step="Name it without a glob.")
+        found = neve.advice(table)
+    out.result([to_document(item) for item in found], lambda: render_advice(found))
 
 
 def _has_state(neve: Neve, out: Output) -> bool:

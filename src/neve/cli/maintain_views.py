@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from neve.cli.render import table_of
+from neve.cli.short_ids import short
 from neve.model.maintenance import OperationReport, ReportStatus, TableReport
 from neve.model.operation import Operation
 from neve.model.sizes import format_size
@@ -118,7 +119,7 @@ def render_turn(
             f"{seconds:.1f} s, ${totals.usd:.6f}"
         )
         if turn_id is not None:
-            lines.append(f"[dim]undo: neve rollback --turn {turn_id[:8]}[/]")
+            lines.append(f"[dim]undo: neve rollback --turn {short(turn_id)}[/]")
     return Group(*lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,11 +16,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from neve.documents import strict
+from neve.documents import strict, with_text_ids
 from neve.model.errors import Interrupted, NeveError
 from neve.model.events import JobEvent
 from neve.model.job import JobState
 from neve.model.sizes import format_size
+
+#: Narrower ones are mistakes.
+LEAST_WIDTH = 20
 
 
 class Format(StrEnum):
@@ -37,9 +41,7 @@ class Output:
 
     def __init__(self, format: Format) -> None:
         self.format = format
-        # In a pipe there is no width to fit into, and a folded line is hard to search.
-        width = None if sys.stdout.isatty() else 240
-        self._out = Console(highlight=False, emoji=False, width=width)
+        self._out = Console(highlight=False, emoji=False, width=_width())
         self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -60,6 +62,10 @@ class Output:
             _print_json({"error": _error_body(error)})
         self.complain(error)
 
+    def error_text(self, error: NeveError) -> str:
+        """The document of an error, where documents are asked for."""
+        return json_text({"error": _error_body(error)}) if self.format is Format.JSON else ""
+
     def interrupted(self, end: Interrupted) -> None:
         """One sentence; the terminal may be gone."""
         with suppress(OSError):
@@ -76,6 +82,11 @@ class Output:
     def warn(self, message: str) -> None:
         """A sentence for whoever watches, beside results and errors."""
         self._err.print(f"[yellow]{escape(message)}[/]")
+
+    def note(self, message: str) -> None:
+        """A line below a result, beside the document where that is one."""
+        console = self._err if self.format is Format.JSON else self._out
+        console.print(escape(message), soft_wrap=True)
 
     def tell(self, message: str) -> None:
         """A line about what is going on, also where nobody watches a bar."""
@@ -133,6 +144,17 @@ class Output:
                 self._bar = self._task = None
 
 
+def _width() -> int | None:
+    """As wide as was asked for, or as the terminal is.
+
+    In a pipe there is no width to fit into, and a folded line is hard to search.
+    """
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) >= LEAST_WIDTH:
+        return int(said)
+    return None if sys.stdout.isatty() else 240
+
+
 def _job_line(event: JobEvent) -> str:
     """Table, operation, and how many bytes of how many."""
     done = format_size(event.bytes_done)
@@ -148,7 +170,11 @@ def _error_body(error: NeveError) -> dict[str, str | None]:
     }
 
 
-def _print_json(document: Any) -> None:
+def json_text(document: Any) -> str:
     # ASCII alone: a file name may hold bytes that no encoding of stdout takes.
-    sys.stdout.write(json.dumps(strict(document), indent=2, allow_nan=False) + "\n")
+    return json.dumps(strict(with_text_ids(document)), indent=2, allow_nan=False) + "\n"
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json_text(document))
     sys.stdout.flush()

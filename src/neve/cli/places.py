@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 from neve.cli.context import LOGGING, errors_explained, refusals_audited
 from neve.cli.interrupt import interruptible
-from neve.cli.job_views import EventView, JobView, job_view, progress_view
+from neve.cli.job_views import JobView, job_view
 from neve.cli.output import Output
+from neve.cli.short_ids import resolve
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
+from neve.model.told_job import ToldEvent
 from neve.neve import Neve
 
 #: Who asks a server that wants to know; an option would stand in lists of processes.
@@ -23,10 +25,17 @@ API_KEY = "NEVE_API_KEY"
 POLL_SECONDS = 0.25
 #: A job that says nothing for so many looks may have been left behind, which is settled then.
 QUIET_LOOKS = 20
+#: Jobs that are looked through for one whose id begins so, the newest first.
+MAX_JOBS = 20_000
+FULL_LENGTH = 36
 
 
 class JobPlace(Protocol):
     """Somewhere with jobs."""
+
+    def id_of(self, begin: str) -> str:
+        """The id of the one job whose id begins so, or an InputError."""
+        ...
 
     def job(self, job_id: str) -> JobView:
         """The job, or an InputError where there is none."""
@@ -40,7 +49,7 @@ class JobPlace(Protocol):
         """A queued job ends at once, a running one at its next boundary."""
         ...
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
         """What the job says, until its end."""
         ...
 
@@ -59,6 +68,11 @@ class LocalJobs:
         self._sleep = sleep
         self._is_served = is_served
 
+    def id_of(self, begin: str) -> str:
+        if self._neve.job(begin) is not None:
+            return begin
+        return job_beginning_with(begin, (job.job_id for job in self._neve.history(limit=MAX_JOBS)))
+
     def job(self, job_id: str) -> JobView:
         found = self._neve.job(job_id)
         if found is None:
@@ -74,7 +88,7 @@ class LocalJobs:
             raise no_job(job_id)
         return job_view(found)
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
         quiet = 0
         while True:
             # The state first: what is told after it is read with the next look.
@@ -82,8 +96,12 @@ class LocalJobs:
             told = self._neve.job_events(job_id, after)
             for event in told:
                 after = event.number
-                progress = progress_view(event.progress)
-                yield EventView(event.number, event.phase, event.message, progress)
+                yield ToldEvent(
+                    number=event.number,
+                    state=event.phase,
+                    message=event.message,
+                    progress=event.progress,
+                )
             if told:
                 quiet = 0
                 continue
@@ -113,6 +131,11 @@ class ServerJobs:
     def __init__(self, client: Any) -> None:
         self.client = client
 
+    def id_of(self, begin: str) -> str:
+        if len(begin) >= FULL_LENGTH:
+            return begin
+        return job_beginning_with(begin, (job.job_id for job in self.jobs(MAX_JOBS)))
+
     def job(self, job_id: str) -> JobView:
         return job_view(self.client.job(job_id))
 
@@ -123,10 +146,8 @@ class ServerJobs:
     def cancel(self, job_id: str) -> JobView:
         return job_view(self.client.cancel(job_id))
 
-    def events(self, job_id: str, after: int = 0) -> Iterator[EventView]:
-        for event in self.client.events(job_id, after):
-            progress = progress_view(event.progress)
-            yield EventView(event.number, JobState(event.state), event.message, progress)
+    def events(self, job_id: str, after: int = 0) -> Iterator[ToldEvent]:
+        yield from self.client.events(job_id, after)
 
 
 @contextmanager
@@ -177,11 +198,15 @@ def connect(url: str) -> Iterator[Any]:
             ) from error
 
 
+def job_beginning_with(begin: str, known: Iterable[str]) -> str:
+    return resolve(begin, known, "job", "List jobs: neve jobs")
+
+
 def no_job(job_id: str) -> InputError:
     return InputError(f"There is no job {job_id}.", next_step="List jobs: neve jobs")
 
 
-def say_event(output: Output, event: EventView, last: Mapping[str, Any]) -> dict[str, Any]:
+def say_event(output: Output, event: ToldEvent, last: Mapping[str, Any]) -> dict[str, Any]:
     """Print what is new in an event; returns what was said."""
     progress, said = event.progress, dict(last)
     if event.state != last.get("state") or event.message not in ("", last.get("message")):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from neve.cli.listing import Listing
+from neve.cli.short_ids import short, shortened
 from neve.model.facts import TableFacts
-from neve.model.health import Health, Tier
+from neve.model.groups import Cost
+from neve.model.health import Advice, Health, Tier
 from neve.model.job import Job
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
@@ -17,72 +21,73 @@ from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
 MAX_ROWS = 20
+MAX_REASONS = 6
 
 
-def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
-    """A plain table; columns of figures stand to the right."""
-    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
-    body = [[escape(cell) for cell in row] for row in rows]
-    for index, header in enumerate(headers):
-        cells = [row[index] for row in body]
-        is_figure = bool(cells) and all(cell[:1].isdigit() or cell[:1] in "$–-" for cell in cells)
-        table.add_column(header, justify="right" if is_figure else "left", overflow="fold")
-    for row in body:
-        table.add_row(*row)
-    return table
+def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Listing:
+    """Rows; columns of figures stand to the right."""
+    return Listing(headers, rows, title)
 
 
-def render_tables(facts: Sequence[TableFacts]) -> RenderableType:
+def render_tables(facts: Sequence[tuple[TableFacts, int | None]]) -> RenderableType:
     rows = (
         (
             str(item.table),
             str(len(item.data_files)),
             str(len(item.delete_files)),
             format_size(item.total_bytes),
-            f"{item.total_records:,}",
+            _rows(live, item.total_records),
             str(len(item.snapshots)),
         )
-        for item in facts
+        for item, live in facts
     )
-    return table_of(("table", "files", "deletes", "size", "records", "snapshots"), rows)
+    return table_of(("table", "files", "deletes", "size", "rows", "snapshots"), rows)
+
+
+def _rows(live: int | None, records: int) -> str:
+    """Rows that readers see; where only reading deletes would tell, at most how many."""
+    return f"≤ {records:,}" if live is None else f"{live:,}"
 
 
 def render_healths(judged: Sequence[Health]) -> RenderableType:
-    """Many tables, a line each, with the worst finding of each."""
+    """Many tables, a line each, with what a cure of each would gain."""
     rows = [
         (
             str(item.table),
-            str(item.score),
             str(item.tier),
+            str(item.score),
             str(item.data_files),
-            str(item.small_files),
             format_size(item.total_bytes),
-            item.findings[0].sentence if item.findings else "",
+            item.gain.sentence or (item.findings[0].sentence if item.findings else ""),
         )
         for item in judged
     ]
-    headers = ("table", "score", "tier", "files", "small", "size", "finding")
+    headers = ("table", "tier", "score", "files", "size", "gain")
     return table_of(headers, rows)
 
 
 def render_health(health: Health) -> RenderableType:
     colour = TIER_COLOURS[health.tier]
-    parts = ", ".join(f"{name} {points:.0f}" for name, points in health.score_parts.items())
     head = (
         f"[bold]{escape(str(health.table))}[/]  [{colour}]{health.tier}[/]  "
-        f"score {health.score}/100 ({parts})"
+        f"score {health.score}/100"
     )
+    parts = [
+        f"[dim]{part.points:4.0f}/{part.of:.0f} {part.name}: {escape(part.sentence)}[/]"
+        for part in health.explained
+    ]
+    gain = [escape(health.gain.sentence)] if health.gain.sentence else []
     cadence = "–" if health.commits_per_hour is None else f"{health.commits_per_hour:.1f}/h"
     deletes = ", ".join(f"{count} {kind}" for kind, count in health.delete_files.items()) or "none"
     facts = table_of(
-        ("files", "small", "average", "size", "records", "snapshots", "manifests", "commits"),
+        ("files", "small", "average", "size", "rows", "snapshots", "manifests", "commits"),
         [
             (
                 str(health.data_files),
                 str(health.small_files),
                 format_size(health.average_file_bytes),
                 format_size(health.total_bytes),
-                f"{health.records:,}",
+                _rows(health.live_records, health.records),
                 str(health.snapshots),
                 str(health.manifests),
                 cadence,
@@ -96,6 +101,8 @@ def render_health(health: Health) -> RenderableType:
     ] or ["[green]●[/] Nothing is wrong with this table."]
     return Group(
         head,
+        *parts,
+        *gain,
         facts,
         f"delete files: {deletes}",
         *findings,
@@ -155,6 +162,7 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     lines: list[RenderableType] = [head, table_of(headers, rows)]
     if (left := len(plan.groups) - len(rows)) > 0:
         lines.append(f"… and {left} more groups")
+    lines += _why_engines(plan)
     lines.append(
         f"cost ${usd.expected:.6f} (${usd.low:.6f}–${usd.high:.6f}), "
         f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
@@ -162,6 +170,17 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     )
     lines += [f"[dim]left alone: {escape(r.sentence)}[/]" for r in plan.reasons[:5]]
     return Group(*lines)
+
+
+def _why_engines(plan: CompactionPlan) -> list[RenderableType]:
+    """Each engine with its reasons, the most frequent first."""
+    reasons = Counter((str(group.engine), group.engine_reason) for group in plan.groups)
+    told = [
+        f"engine {engine} ({count} {'group' if count == 1 else 'groups'}): {escape(reason)}"
+        for (engine, reason), count in reasons.most_common(MAX_REASONS)
+    ]
+    more = len(reasons) - len(told)
+    return [*told, *([f"… and {more} more reasons: -o json has them"] if more > 0 else [])]
 
 
 def render_outcome(outcome: Outcome) -> RenderableType:
@@ -187,22 +206,47 @@ def render_outcome(outcome: Outcome) -> RenderableType:
             f"proof ({proof.level}) {verdict}: {proof.rows_in:,} rows in, "
             f"{proof.rows_deleted:,} deleted, {proof.rows_out:,} out"
         )
+    if (predicted := outcome.estimated_cost) and outcome.proof is not None:
+        lines.append(_beside_the_predicted(outcome, predicted))
     lines.append(
-        f"[dim]job {outcome.job_id}, {outcome.seconds:.1f} s, "
-        f"undo: neve rollback {escape(str(outcome.table))} --job {outcome.job_id}[/]"
+        f"[dim]job {short(outcome.job_id)}, {outcome.seconds:.1f} s, "
+        f"undo: neve rollback {escape(str(outcome.table))} --job {short(outcome.job_id)}[/]"
         if outcome.snapshot_after != outcome.snapshot_before
-        else f"[dim]job {outcome.job_id}[/]"
+        else f"[dim]job {short(outcome.job_id)}[/]"
     )
+    return Group(*lines)
+
+
+def _beside_the_predicted(outcome: Outcome, predicted: Cost) -> str:
+    seconds, usd = predicted.seconds, predicted.usd
+    return (
+        f"took {outcome.seconds:.1f} s; predicted {seconds.expected:.1f} s "
+        f"({seconds.low:.1f}–{seconds.high:.1f})\n"
+        f"cost ${outcome.actual_usd or 0:.6f}; predicted ${usd.expected:.6f} "
+        f"(${usd.low:.6f}–${usd.high:.6f})"
+    )
+
+
+def render_advice(advice: Sequence[Advice]) -> RenderableType:
+    if not advice:
+        return "No advice: partitions, write properties and metadata are as they should be."
+    lines: list[RenderableType] = []
+    for item in advice:
+        lines.append(f"[bold]{escape(item.sentence)}[/]")
+        lines.append(f"  evidence: {escape(item.evidence)}")
+        lines.append(f"  gain: {escape(item.gain)}")
+        lines.append(Text(f"  {item.command}", no_wrap=True, overflow="ignore"))
     return Group(*lines)
 
 
 def render_jobs(jobs: Sequence[Job]) -> RenderableType:
     if not jobs:
         return "No jobs yet."
+    names = shortened(job.job_id for job in jobs)
     rows = [
         (
-            job.job_id,
-            f"{job.created_at:%Y-%m-%d %H:%M:%S}",
+            names[job.job_id],
+            f"{job.created_at:%Y-%m-%d %H:%M}",
             str(job.table),
             job.operation,
             str(job.state),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from neve.cli.render import MAX_ROWS, table_of
+from neve.cli.short_ids import short, shortened
 from neve.model.durations import format_duration
 from neve.model.expiry import Consumer, FileKind
 from neve.model.facts import RefFacts, SnapshotFacts, TableFacts
+from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.sizes import format_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
@@ -70,11 +72,12 @@ def render_snapshots(facts: TableFacts, now: datetime) -> RenderableType:
     snapshots = sorted(
         facts.snapshots, key=lambda item: (item.committed_at, item.snapshot_id), reverse=True
     )
-    rows = [_snapshot_row(facts, snapshot, names) for snapshot in snapshots]
+    short_ids = shortened(str(snapshot.snapshot_id) for snapshot in facts.snapshots)
+    rows = [_snapshot_row(facts, snapshot, names, short_ids) for snapshot in snapshots]
     headers = ("snapshot", "", "committed", "operation", "added", "removed", "records")
     count = f"[bold]{escape(str(facts.table))}[/]  {len(rows):,} snapshots"
     by_id = {snapshot.snapshot_id: snapshot for snapshot in facts.snapshots}
-    refs = [_ref_row(ref, by_id, now) for ref in facts.refs]
+    refs = [_ref_row(ref, by_id, now, short_ids) for ref in facts.refs]
     lines = [count, *_table((*headers, "job", "refs"), rows)]
     if refs:
         columns = ("ref", "kind", "snapshot", "age", "dropped after", "keeps", "for")
@@ -83,29 +86,43 @@ def render_snapshots(facts: TableFacts, now: datetime) -> RenderableType:
 
 
 def _snapshot_row(
-    facts: TableFacts, snapshot: SnapshotFacts, names: dict[int, list[str]]
+    facts: TableFacts,
+    snapshot: SnapshotFacts,
+    names: dict[int, list[str]],
+    short_ids: Mapping[str, str],
 ) -> tuple[str, ...]:
     told = snapshot.summary
     return (
-        str(snapshot.snapshot_id),
-        "current" if snapshot.snapshot_id == facts.snapshot_id else "",
-        moment(snapshot.committed_at),
+        short_ids[str(snapshot.snapshot_id)],
+        "*" if snapshot.snapshot_id == facts.snapshot_id else "",
+        f"{snapshot.committed_at:%Y-%m-%d %H:%M}",
         snapshot.operation,
         told.get("added-data-files", NOTHING),
         told.get("deleted-data-files", NOTHING),
         told.get("total-records", NOTHING),
-        snapshot.job_id or "",
-        ", ".join(names.get(snapshot.snapshot_id, ())),
+        short(snapshot.job_id or ""),
+        ", ".join(map(_short_ref, names.get(snapshot.snapshot_id, ()))),
     )
 
 
-def _ref_row(ref: RefFacts, by_id: dict[int, SnapshotFacts], now: datetime) -> tuple[str, ...]:
+def _short_ref(name: str) -> str:
+    """Undo tags by what tells them apart; the list of refs has their names."""
+    job_id = name.removeprefix(UNDO_TAG_PREFIX)
+    return name if job_id == name else UNDO_TAG_PREFIX + short(job_id)
+
+
+def _ref_row(
+    ref: RefFacts,
+    by_id: dict[int, SnapshotFacts],
+    now: datetime,
+    short_ids: Mapping[str, str],
+) -> tuple[str, ...]:
     snapshot = by_id.get(ref.snapshot_id)
     age = (now - snapshot.committed_at).total_seconds() if snapshot else None
     return (
         ref.name,
         ref.kind,
-        str(ref.snapshot_id),
+        short_ids.get(str(ref.snapshot_id), str(ref.snapshot_id)),
         NOTHING if age is None else format_duration(age),
         _span(ref.max_age_ms),
         NOTHING if ref.min_snapshots_to_keep is None else str(ref.min_snapshots_to_keep),

@@ -33,11 +33,12 @@ def _end(_: int, __: FrameType | None) -> None:
     end_now(SENTENCE[-1])
 
 
-def end_now(sentence: str) -> None:
-    """Say it past everything that might be locked, and end."""
-    for text in ("\r\x1b[2K\x1b[?25h" if os.isatty(2) else "", f"{sentence}\n"):
+def end_now(sentence: str, document: str = "") -> None:
+    """Say it past everything that might be locked, and end; programs are given a document."""
+    clean = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""
+    for number, text in ((1, document), (2, f"{clean}{sentence}\n")):
         try:
-            os.write(2, text.encode())
+            os.write(number, text.encode())
         except OSError:
             # The terminal may be gone.
             break

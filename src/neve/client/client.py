@@ -74,11 +74,12 @@ class NeveClient(Connection):
         status: str | None = None,
         operation: str | None = None,
         tenant: str | None = None,
+        dead: bool | None = None,
         page: int = 100,
     ) -> Iterator[Job]:
         """Jobs, newest first; pages are fetched as they are needed."""
         chosen = {"table": table, "status": status, "operation": operation, "tenant": tenant}
-        for document in self._pages(f"{API}/jobs", "jobs", limit=page, **chosen):
+        for document in self._pages(f"{API}/jobs", "jobs", limit=page, dead=dead, **chosen):
             yield Job.of(document)
 
     def cancel(self, job_id: str) -> Job:

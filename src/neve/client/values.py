@@ -9,9 +9,9 @@ from typing import Any, Self, TypeVar
 
 from neve.model.errors import ServerError
 from neve.model.job import Progress
+from neve.model.told_job import ToldEvent, ToldJob
 
 Value = TypeVar("Value")
-FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def read(kind: type[Value], document: Any) -> Value:
@@ -54,29 +54,17 @@ class QueuedJob:
     estimated_duration_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(ToldJob):
     """A job as it stands; lists leave its outcome out."""
 
-    job_id: str
     status: str
-    state: str
-    table: str
-    operation: str
-    created_at: datetime
-    updated_at: datetime
-    started_at: datetime | None = None
-    progress: Progress = field(default_factory=Progress)
     estimated_duration_seconds: int | None = None
     estimated_completion: datetime | None = None
-    reason: str = ""
-    requested_by: str = ""
+    trigger: str = ""
     tenant: str = ""
     priority: int = 0
-    attempts: int = 0
-    max_attempts: int = 0
     is_dead: bool = False
-    cancel_requested: bool = False
     outcome: Mapping[str, Any] | None = None
 
     @classmethod
@@ -86,21 +74,13 @@ class Job:
         progress = read(Progress, document.get("progress") or {})
         return read(cls, {**document, "progress": progress})
 
-    @property
-    def is_over(self) -> bool:
-        return self.status in FINAL
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event(ToldEvent):
+    """What a job said, and when."""
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What a job said; `number` is where to go on from."""
-
-    number: int
     job_id: str
     at: datetime
-    state: str
-    message: str = ""
-    progress: Progress | None = None
 
     @classmethod
     def of(cls, number: int, document: Mapping[str, Any]) -> Self:

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 MAX_RECORDS = 10_000
 Text = Annotated[str, Field(min_length=1, max_length=256)]
+#: What looks like a number or a truth is none.
+Whole = Annotated[int, Field(strict=True)]
+Truth = Annotated[bool, Field(strict=True)]
 
 
 class _Body(BaseModel):
@@ -35,7 +38,7 @@ class FieldType(_Body):
         "fields, list with its element, map with its key and value.",
         examples=["string"],
     )
-    required: bool = False
+    required: Truth = False
     fields: dict[Text, FieldType] | None = Field(
         default=None, min_length=1, max_length=1000, description="Of a struct."
     )
@@ -57,7 +60,7 @@ class PartitionField(_Body):
     transform: Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"] = (
         "identity"
     )
-    width: int | None = Field(
+    width: Whole | None = Field(
         default=None, ge=1, le=1_000_000, description="Of buckets how many, of truncate how wide."
     )
 
@@ -69,7 +72,7 @@ class CreateTable(_Request):
 
     operation: Literal["CREATE_TABLE"]
     table_schema: TableSchema = Field(alias="schema")
-    if_not_exists: bool = False
+    if_not_exists: Truth = False
     partitioning: tuple[PartitionField, ...] = Field(default=(), max_length=32)
 
 
@@ -96,23 +99,23 @@ class Query(_Request):
         max_length=20_000,
         examples=["SELECT name, age FROM users WHERE age > 20"],
     )
-    limit: int | None = Field(default=None, ge=1, le=10_000, description="Rows at most.")
+    limit: Whole | None = Field(default=None, ge=1, le=10_000, description="Rows at most.")
 
 
 class Compact(_Request):
     """Merge small files, and let old snapshots go."""
 
     operation: Literal["COMPACT"]
-    force: bool = Field(default=False, description="Also where there are few small files.")
-    target_file_size_mb: int | None = Field(default=None, ge=1, le=1_048_576)
-    max_files: int | None = Field(default=None, ge=2, le=1_000_000)
+    force: Truth = Field(default=False, description="Also where there are few small files.")
+    target_file_size_mb: Whole | None = Field(default=None, ge=1, le=1_048_576)
+    max_files: Whole | None = Field(default=None, ge=2, le=1_000_000)
     partition_filter: str | None = Field(
         default=None, min_length=1, max_length=65_536, examples=["day >= '2026-01-01'"]
     )
-    expire_snapshots: bool = Field(
+    expire_snapshots: Truth = Field(
         default=False, description="Let old snapshots go, and what only they hold, for good."
     )
-    snapshot_retention_hours: int = Field(default=168, ge=1, le=876_000)
+    snapshot_retention_hours: Whole = Field(default=168, ge=1, le=876_000)
 
 
 Request = Annotated[CreateTable | Write | Query | Compact, Field(discriminator="operation")]

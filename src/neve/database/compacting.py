@@ -13,7 +13,7 @@ from neve.database.cutting import cut_plan
 from neve.database.detecting import count_small
 from neve.documents import to_text
 from neve.model.database import MAX_FORMAT_VERSION, DatabaseRules
-from neve.model.errors import EngineNeeded, ExecutionError
+from neve.model.errors import CompactionFailed, EngineNeeded
 from neve.model.facts import TableFacts
 from neve.model.job import OVERRIDES, Job, JobRequest, JobState, Trigger
 from neve.model.operation import Operation
@@ -103,7 +103,7 @@ def run_here(
     with asker.admit([job]):
         outcome = run(services, job)
     if not outcome.status.is_good:
-        raise ExecutionError(f"The compaction {outcome.status}: {outcome.reason}")
+        raise CompactionFailed(f"The compaction {outcome.status}: {outcome.reason}")
     stats = CompactionStatistics(**asdict(outcome.stats))
     answer = _here(stats.files_compacted > 0, f"{outcome.reason} {kept}".strip(), stats)
     return answer.model_copy(update={"job_id": outcome.job_id})
@@ -194,7 +194,7 @@ def answer(begun: Compaction, jobs: Mapping[str, Job | None]) -> CompactAnswer |
     rewrite = jobs.get(begun.rewrite_job_id or "")
     expire = jobs.get(begun.expire_job_id or "")
     if rewrite is not None and rewrite.state is not JobState.SUCCEEDED:
-        raise ExecutionError(
+        raise CompactionFailed(
             f"The compaction {rewrite.state}: {rewrite.reason}",
             next_step=f"GET /api/v1/jobs/{rewrite.job_id} tells more.",
         )

@@ -44,11 +44,13 @@ class GuardedJobs(GuardedTables):
         states: Collection[JobState] = (),
         operation: str | None = None,
         tenant: str | None = None,
+        is_dead: bool | None = None,
         before: int | None = None,
         limit: int = 100,
     ) -> JobPage:
         """Jobs that the caller may see, newest first."""
         chosen: dict[str, Any] = {"states": states, "operation": operation, "tenant": tenant}
+        chosen["is_dead"] = is_dead
         if self._sees_all:
             return super().job_page(table, before=before, limit=limit, **chosen)
         seen: list[Job] = []

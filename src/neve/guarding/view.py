@@ -52,6 +52,7 @@ REFUSED = (
 #: What asks `table`, and what tells nothing about any table.
 BY_TABLE = (
     "add_consumer",
+    "advice",
     "count_turn",
     "diagnose",
     "expiry",
@@ -82,6 +83,8 @@ HARMLESS = (
     "is_stopping",
     "job_arguments",
     "job_of_plan",
+    # It counts what the caller has surveyed.
+    "live_records",
     "now",
     "open",
     "plan_document",

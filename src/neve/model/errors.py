@@ -6,7 +6,6 @@ NeveError
 ├── InputError                 what the user asked for cannot be understood
 │   ├── FilterError            a predicate, with the position of the offending token
 │   ├── PlanFileError          a plan file that is unreadable, edited by hand or of another version
-│   ├── UnknownCatalog         a name that begins with no configured catalog
 │   ├── KeyReused              an idempotency key that came with other rows before
 │   ├── QueryRefused           a statement that QUERY does not run
 │   └── RecordsRefused         rows that do not fit their table, with a sentence for each field
@@ -20,6 +19,7 @@ NeveError
 │   ├── TableNotFound
 │   ├── TableExists            a table of that name is there already
 │   └── TableUnreadable        metadata or manifests are missing or corrupt
+│       └── TableDamaged       files that it names are missing, corrupt, or those of others
 ├── Interrupted                a person or the system told the command to end
 ├── StoreError                 the state database cannot be read or written
 ├── NotificationError          a notice did not reach its channel; no job fails for it
@@ -34,6 +34,7 @@ NeveError
 ├── ExecutionError             the engine failed
 │   ├── CommitConflict         a concurrent writer won
 │   ├── CommitUnknown          the answer to a commit was lost
+│   ├── CompactionFailed       COMPACT could not do what was asked for; the table is as it was
 │   ├── QueryLimit             a query takes more than it may
 │   ├── EngineDied             the engine's process ended; the table tells how far it came
 │   ├── RefLost                a branch or tag may have gone with a snapshot that was removed
@@ -91,10 +92,6 @@ class FilterError(InputError):
 
 class PlanFileError(InputError):
     """The plan file cannot be used."""
-
-
-class UnknownCatalog(InputError):
-    """There is no such catalog."""
 
 
 class KeyReused(InputError):
@@ -179,6 +176,10 @@ class TableUnreadable(CatalogError):
     """The table's metadata cannot be read."""
 
 
+class TableDamaged(TableUnreadable):
+    """The table's files are not what its metadata says."""
+
+
 class Interrupted(NeveError):
     """Interrupted; nothing was changed."""
 
@@ -240,6 +241,10 @@ class CommitConflict(ExecutionError):
 
 class CommitUnknown(ExecutionError):
     """The answer to the commit was lost; the snapshot log decides."""
+
+
+class CompactionFailed(ExecutionError):
+    """The table was not compacted."""
 
 
 class QueryLimit(ExecutionError):

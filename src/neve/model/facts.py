@@ -124,6 +124,8 @@ class ManifestFacts:
     added_snapshot_id: int | None
     #: Live entries; None where an old writer did not count them.
     file_count: int | None
+    #: Partitions in which its live entries lie; None where they were not read.
+    partition_count: int | None = None
 
 
 class StatisticsKind(StrEnum):

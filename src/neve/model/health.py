@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from neve.model.sizes import format_size
 from neve.model.table import TableRef
 
 
@@ -50,6 +51,53 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanGain:
+    """What every full scan would do without after a cure."""
+
+    file_opens: int = 0
+    #: Pairs of a data file and a delete file that readers apply to it.
+    deletes_applied: int = 0
+    delete_bytes: int = 0
+    #: The same as time on an object store, roughly: what tables are ranked by.
+    seconds: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """In words; empty where there is nothing to gain."""
+        parts = []
+        if self.file_opens:
+            parts.append(f"open {self.file_opens:,} files fewer")
+        if self.deletes_applied:
+            size = format_size(self.delete_bytes)
+            parts.append(f"apply {self.deletes_applied:,} deletes fewer ({size})")
+        return f"A full scan would {' and '.join(parts)} after a cure." if parts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """One part of the score: its points, of how many, and what takes them away."""
+
+    name: str
+    points: float
+    of: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Something to change about a table or its writers, which no rewrite of files would cure."""
+
+    code: str
+    sentence: str
+    #: What it is concluded from.
+    evidence: str
+    #: What it would bring.
+    gain: str
+    #: What to run: Spark SQL with Iceberg's extensions, or a command of Neve's own.
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """The judgement of one survey."""
 
@@ -65,6 +113,7 @@ class Health:
     small_files: int
     delete_files: dict[str, int]
     total_bytes: int
+    #: Rows in data files, deleted ones among them.
     records: int
     average_file_bytes: float
     snapshots: int
@@ -73,3 +122,8 @@ class Health:
     specs: int
     commits_per_hour: float | None
     file_size_histogram: tuple[tuple[str, int], ...]
+    #: Rows that readers see; None where only reading delete files would tell.
+    live_records: int | None = None
+    gain: ScanGain = ScanGain()
+    #: `score_parts` again, each with what it means.
+    explained: tuple[ScorePart, ...] = ()

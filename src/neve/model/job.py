@@ -205,10 +205,13 @@ class JobFilter:
     states: frozenset[JobState] = frozenset()
     operation: str | None = None
     tenant: str | None = None
+    #: Whether it failed as often as it may.
+    is_dead: bool | None = None
 
     def takes(self, job: Job) -> bool:
         return (
-            (not self.states or job.state in self.states)
+            self.is_dead in (None, job.is_dead)
+            and (not self.states or job.state in self.states)
             and self.operation in (None, job.operation)
             and self.tenant in (None, job.tenant)
         )

@@ -10,6 +10,10 @@ from neve.model.groups import Cost, Interval
 from neve.model.policy import Engine, RewriteMode
 from neve.planning.engines import Transfer, allowed, row_of
 
+#: How far overhead may be from what is expected, once runs were seen, and before.
+LEARNED_FACTOR = 2.0
+UNKNOWN_FACTOR = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
@@ -45,7 +49,8 @@ class Rates:
     #: Speeds that were learned; an engine without one has that of its row.
     speeds: Mapping[Engine, Speed] = field(default_factory=dict)
     #: What a run takes however little it rewrites: starting the engine, planning, committing.
-    overhead_seconds: float = 5.0
+    #: Before anything was learned, that of a JVM which is not running yet.
+    overhead_seconds: float = 15.0
     #: Output bytes per input byte, where rows are encoded again.
     compression_ratio: float = 1.0
     #: How many past runs the rates were learned from; 0 means defaults.
@@ -109,7 +114,8 @@ def total(costs: Iterable[Cost], model: CostModel, rates: Rates) -> Cost:
     """The sum over groups and the run's overhead; memory does not add up: groups share it."""
     parts = list(costs)
     if parts:
-        parts.append(_overhead(model, rates.overhead_seconds))
+        factor = LEARNED_FACTOR if rates.samples else UNKNOWN_FACTOR
+        parts.append(_overhead(model, rates.overhead_seconds, factor))
     return Cost(
         bytes_read=sum(cost.bytes_read for cost in parts),
         bytes_written=sum(cost.bytes_written for cost in parts),
@@ -121,7 +127,7 @@ def total(costs: Iterable[Cost], model: CostModel, rates: Rates) -> Cost:
     )
 
 
-def _overhead(model: CostModel, seconds: float) -> Cost:
+def _overhead(model: CostModel, seconds: float, factor: float) -> Cost:
     usd = seconds * model.memory_gb * model.compute_usd_per_gb_second
     return Cost(
         bytes_read=0,
@@ -129,8 +135,8 @@ def _overhead(model: CostModel, seconds: float) -> Cost:
         get_requests=0,
         put_requests=0,
         memory_gb=model.memory_gb,
-        seconds=Interval(seconds / 2, seconds, seconds * 2),
-        usd=Interval(usd / 2, usd, usd * 2),
+        seconds=Interval(seconds / factor, seconds, seconds * factor),
+        usd=Interval(usd / factor, usd, usd * factor),
     )
 
 

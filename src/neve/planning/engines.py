@@ -89,11 +89,11 @@ class EngineRow:
 
 
 #: A disk or a store.
-COPY_SPEED = Interval(low=80 * MB, expected=250 * MB, high=800 * MB)
+COPY_SPEED = Interval(low=40 * MB, expected=250 * MB, high=800 * MB)
 #: What Arrow decodes and encodes on two cores, read back.
-REWRITE_SPEED = Interval(low=15 * MB, expected=50 * MB, high=200 * MB)
+REWRITE_SPEED = Interval(low=8 * MB, expected=50 * MB, high=200 * MB)
 #: An untuned Spark on two cores.
-SPARK_SPEED = Interval(low=12 * MB, expected=25 * MB, high=50 * MB)
+SPARK_SPEED = Interval(low=6 * MB, expected=25 * MB, high=50 * MB)
 
 #: Best first: a group is offered to each in this order, and the last one takes everything.
 ENGINES: tuple[EngineRow, ...] = (

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from neve.model.facts import DataFileFacts, PartitionKey, TableFacts
-from neve.model.health import Finding, Health, PartitionHealth, Tier
+from neve.model.health import Finding, Health, PartitionHealth, ScanGain, Tier
 from neve.model.policy import CompactionPolicy
 from neve.model.sizes import format_size
-from neve.planning.deletes import DeleteIndex, FileDeletes
+from neve.planning.deletes import FileDeletes
+from neve.planning.gain import deletes_by_file, gain_of, live_records
+from neve.planning.score import MANIFEST_COUNT, SNAPSHOT_COUNT, score_parts
 
 MB = 1024 * 1024
 HISTOGRAM_BOUNDS_MB = (1, 8, 32, 128, 512)
 #: Warning and critical thresholds of the findings.
 SMALL_FILE_SHARE = (0.2, 0.5)
 DELETE_RATIO = (0.1, 0.25)
-SNAPSHOT_COUNT = (100, 500)
-MANIFEST_COUNT = (100, 500)
 #: Below this many files a share says little: the table is too small to matter.
 MIN_FILES_TO_JUDGE = 5
-PENALTY_WEIGHTS = {"small_files": 45.0, "deletes": 35.0, "snapshots": 10.0, "manifests": 10.0}
+#: File opens or deletes in a scan below which nothing is critical.
+CRITICAL_PER_SCAN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,7 @@ class Assessment:
 
 def assess(facts: TableFacts, policy: CompactionPolicy, now: datetime) -> Assessment:
     """Judge a table by its metadata alone."""
-    index = DeleteIndex(facts.delete_files, dict(facts.specs))
-    deletes = {
-        file.path: found
-        for file in facts.data_files
-        if facts.delete_files and (found := index.applying_to(file)).delete_files
-    }
+    deletes = deletes_by_file(facts)
     by_partition: dict[PartitionKey, list[DataFileFacts]] = defaultdict(list)
     for file in facts.data_files:
         by_partition[file.partition].append(file)
@@ -57,7 +53,11 @@ def assess(facts: TableFacts, policy: CompactionPolicy, now: datetime) -> Assess
         for key, files in by_partition.items()
     ]
     scores = dict(sorted(scored, key=lambda item: (-item[1].total_score, item[1].name)))
-    health = _health_of(facts, policy, tuple(scores.values()), now)
+    gain = gain_of(facts, policy, by_partition.values(), deletes)
+    health = replace(
+        _health_of(facts, policy, tuple(scores.values()), gain, now),
+        live_records=live_records(facts, deletes),
+    )
     return Assessment(health, deletes, by_partition, scores)
 
 
@@ -111,13 +111,14 @@ def _health_of(
     facts: TableFacts,
     policy: CompactionPolicy,
     partitions: tuple[PartitionHealth, ...],
+    gain: ScanGain,
     now: datetime,
 ) -> Health:
     files = len(facts.data_files)
     small = count_small_files(facts, policy.small_file_bytes)
-    delete_ratio = len(facts.delete_files) / files if files else 0.0
-    findings = tuple(_findings(facts, small, delete_ratio, policy))
-    parts = _score_parts(facts, small, delete_ratio)
+    findings = tuple(_findings(facts, small, gain, policy))
+    explained = score_parts(facts, gain)
+    parts = {part.name: part.points for part in explained}
     return Health(
         table=facts.table,
         snapshot_id=facts.snapshot_id,
@@ -138,6 +139,8 @@ def _health_of(
         specs=len(facts.specs),
         commits_per_hour=_commits_per_hour(facts, now),
         file_size_histogram=_histogram(file.size_bytes for file in facts.data_files),
+        gain=gain,
+        explained=explained,
     )
 
 
@@ -152,15 +155,17 @@ def count_small_files(facts: TableFacts, small_file_bytes: int) -> int:
 
 
 def _findings(
-    facts: TableFacts, small: int, delete_ratio: float, policy: CompactionPolicy
+    facts: TableFacts, small: int, gain: ScanGain, policy: CompactionPolicy
 ) -> Iterable[Finding]:
     files = len(facts.data_files)
+    delete_ratio = len(facts.delete_files) / files if files else 0.0
     if files >= MIN_FILES_TO_JUDGE and (tier := _tier(small / files, SMALL_FILE_SHARE)):
         yield Finding(
             "small_files",
-            tier,
+            _as_it_matters(tier, gain.file_opens),
             f"{small} of {files} files are smaller than {format_size(policy.small_file_bytes)} "
-            f"and share a partition with others.",
+            f"and share a partition with others: a full scan opens {gain.file_opens:,} files more "
+            "than it needs.",
             small / files,
             SMALL_FILE_SHARE[0],
             f"neve compact {facts.table}",
@@ -168,8 +173,9 @@ def _findings(
     if tier := _tier(delete_ratio, DELETE_RATIO):
         yield Finding(
             "delete_debt",
-            tier,
-            f"{len(facts.delete_files)} delete files stand beside {files} data files.",
+            _as_it_matters(tier, gain.deletes_applied),
+            f"{len(facts.delete_files)} delete files stand beside {files} data files: a full scan "
+            f"applies deletes {gain.deletes_applied:,} times.",
             delete_ratio,
             DELETE_RATIO[0],
             f"neve compact {facts.table} --strategy delete_files",
@@ -196,16 +202,9 @@ def _tier(value: float, thresholds: tuple[float, float]) -> Tier | None:
     return Tier.WARNING if value >= warning else None
 
 
-def _score_parts(facts: TableFacts, small: int, delete_ratio: float) -> dict[str, float]:
-    """Points out of 100: each part starts full and loses in proportion to its problem."""
-    files = len(facts.data_files)
-    problem = {
-        "small_files": small / files if files >= MIN_FILES_TO_JUDGE else 0.0,
-        "deletes": min(1.0, delete_ratio),
-        "snapshots": min(1.0, len(facts.snapshots) / SNAPSHOT_COUNT[1]),
-        "manifests": min(1.0, facts.manifest_count / MANIFEST_COUNT[1]),
-    }
-    return {name: weight * (1.0 - problem[name]) for name, weight in PENALTY_WEIGHTS.items()}
+def _as_it_matters(tier: Tier, per_scan: int) -> Tier:
+    """A share says little about a small table: critical is what costs a scan something."""
+    return tier if per_scan >= CRITICAL_PER_SCAN else Tier.WARNING
 
 
 def _commits_per_hour(facts: TableFacts, now: datetime) -> float | None:

@@ -5,6 +5,7 @@ NULL equals NULL, every NaN equals every other, and -0.0 is not 0.0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +18,13 @@ from neve.rows.arrow import arrow_type, children, stored
 from neve.rows.schema import Field, Schema
 
 FLOATING: Final = ("float", "double")
-#: Large offsets, views and dictionaries: files say which of them their writer had in memory.
-_OF_MANY_LAYOUTS: Final = ("string", "binary")
+#: Files say which offsets their writer had in memory.
+_PLAIN_LAYOUTS: Final = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
 
 
 def same_rows(left: Any, right: Any, schema: Schema) -> npt.NDArray[np.bool_]:
@@ -43,14 +49,16 @@ def surely_equal(left: Any, right: Any, schema: Schema) -> bool:
 
 def _surely_equal(left: Any, right: Any, field: Field) -> bool:
     if left.type != right.type:
-        if field.type.name not in _OF_MANY_LAYOUTS:
+        # Large offsets, views and dictionaries hold the same values; other types may not.
+        plain = _retyped(left.type, _plain_layout)
+        if plain != _retyped(right.type, _plain_layout):
             return False
         try:
-            left = left.cast(right.type)
+            left, right = left.cast(plain), right.cast(plain)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return False
     # By their bits: to Arrow 0.0 equals -0.0, and no NaN equals another.
-    bits = _with_bits(left.type)
+    bits = _retyped(left.type, _bits)
     if _holds_floats(bits):
         return False
     if bits != left.type:
@@ -58,19 +66,33 @@ def _surely_equal(left: Any, right: Any, field: Field) -> bool:
     return bool(left.equals(right))
 
 
-def _with_bits(kind: Any) -> Any:
-    """The type with whole numbers of the same width for floating-point ones, at every depth."""
-    if pa.types.is_floating(kind):
-        return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
-    inside = [pa.field(each.name, _with_bits(each.type), each.nullable) for each in children(kind)]
+def _bits(kind: Any) -> Any:
+    """Whole numbers of the same width for floating-point ones."""
+    if not pa.types.is_floating(kind):
+        return kind
+    return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+
+
+def _plain_layout(kind: Any) -> Any:
+    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return _PLAIN_LAYOUTS.get(of, of)
+
+
+def _retyped(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The type with others for what has no children, at every depth of the usual layouts."""
+    inside = [
+        pa.field(each.name, _retyped(each.type, leaf), each.nullable) for each in children(kind)
+    ]
     if pa.types.is_struct(kind):
         return pa.struct(inside)
     if pa.types.is_map(kind):
         return pa.map_(*inside)
     if pa.types.is_large_list(kind):
         return pa.large_list(inside[0])
-    # Other layouts are left as they are, and floating-point numbers in them in doubt.
-    return pa.list_(inside[0]) if pa.types.is_list(kind) else kind
+    if pa.types.is_list(kind):
+        return pa.list_(inside[0])
+    # Other layouts of lists are left as they are, and what is in them stays in doubt.
+    return kind if inside else leaf(kind)
 
 
 def _holds_floats(kind: Any) -> bool:

@@ -22,19 +22,20 @@ class StopSignal:
     """Asks all jobs of this process to stop at their next boundary, or to be given up at once."""
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._is_asked = False
         self._lock = threading.Lock()
         self._running = 0
         self._held: list[HeldLease] = []
 
-    def ask(self) -> None:
-        self._asked.set()
-        for held in list(self._held):
+    def ask(self, *, wakes: bool = True) -> None:
+        """Without `wakes` no lock is taken, so that a signal's handler may call it anywhere."""
+        self._is_asked = True
+        for held in list(self._held) if wakes else ():
             held.wake()
 
     @property
     def is_asked(self) -> bool:
-        return self._asked.is_set()
+        return self._is_asked
 
     @property
     def has_jobs(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from neve.documents import canonical_text, from_document, to_document
+from neve.documents import canonical_text, from_document, to_document, with_text_ids
 from neve.model.errors import InputError, PlanFileError
 from neve.model.plan import CompactionPlan
 
@@ -18,7 +18,8 @@ PLAN_AGAIN = "Make a plan with neve plan … --out plan.json."
 
 def plan_document(plans: Sequence[CompactionPlan]) -> dict[str, Any]:
     """The document of a plan file."""
-    body = {"format_version": FORMAT_VERSION, "plans": [to_document(plan) for plan in plans]}
+    made = [with_text_ids(to_document(plan)) for plan in plans]
+    body = {"format_version": FORMAT_VERSION, "plans": made}
     return {**body, "digest": _digest(body)}
 
 

@@ -159,7 +159,8 @@ def _work_claimed(
         outcome = replace(outcome, run_id=request.run_id)
         if attempt is not None and handed_back(context, outcome):
             return outcome
-        if log:
+        # A process that has to end writes no row about nothing.
+        if log and not (held.is_handed_back and _changed_nothing(outcome)):
             outcome = _record_in_log(services, outcome)
         if attempt is not None and queued_after_failure(context, outcome, attempt):
             return outcome
@@ -201,6 +202,11 @@ def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:
         started_at=context.started_at,
         finished_at=context.services.clock(),
     )
+
+
+def _changed_nothing(outcome: Outcome) -> bool:
+    is_cancelled = outcome.status is Status.CANCELLED and outcome.proof is None
+    return is_cancelled and outcome.snapshot_before == outcome.snapshot_after
 
 
 def _record_in_log(services: Services, outcome: Outcome) -> Outcome:

@@ -10,6 +10,7 @@ from neve.model.errors import CommitConflict, ExecutionError
 from neve.model.expiry import TagToSet
 from neve.model.facts import TableFacts
 from neve.model.metadata_change import UNDO_TAG_PREFIX, MetadataChange, UndoTag
+from neve.planning.operations.intent import is_kept_by_nessie
 from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
 from neve.service.services import Services
@@ -38,6 +39,18 @@ def tag_for(
     snapshot = facts.snapshot(kept)
     committed_at = snapshot.committed_at if snapshot else services.clock()
     return undo_tag(services, job_id, window_seconds).on(kept, committed_at)
+
+
+def state_before_in_nessie(facts: TableFacts) -> str:
+    """Where to go back to on a table of Nessie's, which takes tags and keeps none; else empty."""
+    if not is_kept_by_nessie(facts.properties):
+        return ""
+    commit = facts.properties.get("nessie.commit.id", "of before")
+    branch = facts.properties.get("nessie.commit.ref", "the branch")
+    return (
+        "Nessie keeps no tags, so neve rollback cannot undo this: the state before is Nessie's "
+        f"commit {commit} on {branch}."
+    )
 
 
 def keep_for_undo(

@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
 from neve.spark.conf import is_local
-from neve.spark.package import cached_package, own_digest
+from neve.spark.own_code import own_digest
+from neve.spark.package import cached_package
 
 #: Sent where it is missing; never sent; anything else is where a package lies.
 AUTO, INSTALLED = "auto", "installed"
@@ -104,7 +105,7 @@ def _question() -> Callable[[int], dict[str, Any]]:
             import numpy  # noqa: F401
             import pyarrow.parquet  # noqa: F401
 
-            from neve.spark.package import own_digest
+            from neve.spark.own_code import own_digest
 
             told["digest"] = own_digest()
         except (ImportError, OSError) as error:

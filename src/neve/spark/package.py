@@ -14,42 +14,34 @@ import sysconfig
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from filelock import FileLock
 
 from neve.model.errors import EnvironmentProblem
 from neve.spark.java import cache_folder
+from neve.spark.own_code import FOLDER, own_digest, own_files
 
 #: What tasks import, with what these require in turn; boto3 only where it is installed.
 NEEDED = ("pyarrow", "numpy")
 OPTIONAL = ("boto3",)
-#: Nothing of it is imported by a task: sources, headers, tests, descriptions of other services.
+#: Nothing of it is imported by a task: sources, headers, tests, descriptions of other services,
+#: Arrow's network protocol, and its client for S3, in the place of which tasks have boto3.
 LEFT_OUT = re.compile(
     r"(^|/)(__pycache__|tests|include)/|^pyarrow/src/|^\.\.|\.(pyx|pxd|pxi|pyi|h|a|lib)$"
+    r"|^pyarrow/(lib)?(arrow)?_?(python_)?(flight|s3(fs)?)[./]"
     r"|^botocore/data/(?!(s3|sts|sso|sso-oidc)/|[^/]+$)"
 )
 #: Packages of other code than this one that are kept; each takes about 60 MB.
 KEPT = 2
 
 
-@cache
-def own_digest() -> str:
-    """Of the code of this package: where it is the same, tasks do the same."""
-    digest = hashlib.sha256()
-    for path in _own_files():
-        if path.suffix == ".py":
-            digest.update(f"{path.relative_to(_own_folder())}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def package_name() -> str:
     """Tells this code in this environment, and the folder that executors unpack it to."""
     told = [own_digest(), sysconfig.get_platform(), sys.implementation.cache_tag or ""]
     told += [f"{each.name} {each.version}" for each in _distributions()]
-    return f"neve-{version('neve')}-{hashlib.sha256('/'.join(told).encode()).hexdigest()[:12]}"
+    return f"neve-{hashlib.sha256('/'.join(told).encode()).hexdigest()[:16]}"
 
 
 def cached_package(environ: Mapping[str, str]) -> Path:
@@ -86,8 +78,8 @@ def write_package(target: Path) -> None:
 
 
 def _contents() -> Iterator[tuple[Path, str]]:
-    for path in _own_files():
-        yield path, f"neve/{path.relative_to(_own_folder())}"
+    for path in own_files():
+        yield path, f"neve/{path.relative_to(FOLDER).as_posix()}"
     for each in _distributions():
         if each.files is None:
             raise EnvironmentProblem(
@@ -98,15 +90,6 @@ def _contents() -> Iterator[tuple[Path, str]]:
         for file in each.files:
             if not LEFT_OUT.search(file.as_posix()):
                 yield Path(str(each.locate_file(file))), file.as_posix()
-
-
-def _own_folder() -> Path:
-    return Path(__file__).parents[1]
-
-
-def _own_files() -> list[Path]:
-    found = (path for path in _own_folder().rglob("*") if "__pycache__" not in path.parts)
-    return sorted(path for path in found if path.is_file())
 
 
 @cache

@@ -124,9 +124,8 @@ class Resolver:
 
     def _real_folders(self, folder: str) -> tuple[str, ...] | None:
         """The folders that a folder's name may mean; None where it is not of this machine."""
-        if scheme_of(f"{folder}/") != "file":
-            return None
-        return tuple(sorted({self._real_folder(path) for path in _readings(f"{folder}/")}))
+        paths = local_folders(folder)
+        return tuple(sorted({self._real_folder(path) for path in paths})) if paths else None
 
     def _real_folder(self, path: str) -> str:
         """The real path; folders share those above them, which are looked at once."""
@@ -139,6 +138,13 @@ class Resolver:
                 here = posixpath.join(self._real_folder(above), name)
                 self._real[path] = _real(here) if os.path.islink(here) else here
         return self._real[path]
+
+
+def local_folders(folder: str) -> tuple[str, ...]:
+    """The paths that a folder's name may mean on this machine; none where it is another's."""
+    if scheme_of(f"{folder}/") != "file":
+        return ()
+    return tuple(_readings(f"{folder}/"))
 
 
 def _text_keys(location: str) -> Iterator[str]:

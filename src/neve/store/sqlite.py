@@ -236,6 +236,7 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
             "rowid < ?": before,
             "operation = ?": chosen.operation,
             "tenant = ?": chosen.tenant,
+            "is_dead = ?": chosen.is_dead,
         }
         said = {clause: value for clause, value in wanted.items() if value is not None}
         states = f"state IN ({', '.join('?' for _ in chosen.states)})"

@@ -106,12 +106,14 @@ FORGET_FAILURES = (
     "WHERE table_name = ?"
 )
 FAILURES = "SELECT failures_in_a_row FROM troubled_tables WHERE table_name = ?"
+#: What a person set aside stays so, whatever ends on the table after it.
 SET_ASIDE = (
     "INSERT INTO troubled_tables (table_name, set_aside_at, reason, retry_at, retry_seconds) "
     f"VALUES (?1, {NOW}, ?2, {NOW} + ?3, ?3) ON CONFLICT (table_name) DO UPDATE SET "
     "reason = excluded.reason, retry_at = excluded.retry_at, "
     "retry_seconds = excluded.retry_seconds, "
-    "set_aside_at = coalesce(set_aside_at, excluded.set_aside_at)"
+    "set_aside_at = coalesce(set_aside_at, excluded.set_aside_at) "
+    "WHERE excluded.retry_seconds IS NULL OR retry_seconds IS NOT NULL OR set_aside_at IS NULL"
 )
 #: Whoever begins the one job of a try lets the others wait for the next.
 BEGIN_TRY = (

@@ -221,6 +221,9 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
 
     def set_aside(self, table: TableRef, reason: str, retry_seconds: float | None = None) -> None:
         known = self._set_aside.get(table)
+        if known and retry_seconds is not None and table not in self._retry_seconds:
+            # What a person set aside stays so, whatever ends on the table after it.
+            return
         since = known.since if known else self._clock()
         self._set_aside[table] = SetAsideTable(table, since, reason)
         self._retry_seconds.pop(table, None)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
+import pytest
 from tests.slow.api.test_postman import ROOT, tool
 from tests.unit.api.conftest import served
 from tests.unit.aws_lambda.test_function import CREATE, PLACE, event, function, write
@@ -40,6 +41,7 @@ def test_compact_goes_to_the_service_where_one_is_named(tmp_path):
         made.close()
 
 
+@pytest.mark.promise(58)
 def test_the_function_tells_the_service_who_it_is(tmp_path):
     with open_neve(tmp_path, {"enabled": True}, compact_wait_seconds=0) as neve:
         grants = [Grant(Role.OPERATOR, "lake.t_*")]

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from neve.model.job import JobState
 from neve.store.sqlite import SqliteStore
 
+pytestmark = pytest.mark.promise(6)
 COMMAND = Path(__file__).parent / "interrupted_command.py"
 COMPACT = ("compact", "db.events", "--engine", "spark")
 NOTHING = "Interrupted; nothing was changed.\n"
@@ -22,18 +24,22 @@ WAIT_SECONDS = 60
 WITHIN_SECONDS = 2.0
 
 
+def heed_interrupts():
+    """A shell that starts these tests in the background has switched them off."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Command:
     """A running command, once it has reached its phase."""
 
     def __init__(self, folder, phase, *words, **options):
-        self._folder = folder
         reached = folder / "reached"
         self.process = subprocess.Popen(
             [sys.executable, str(COMMAND), phase, *words],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             text=True,
-            **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options),
+            **({"stdout": PIPE, "stderr": PIPE, "preexec_fn": heed_interrupts} | options),
         )
         ends = time.monotonic() + WAIT_SECONDS
         while not reached.exists():

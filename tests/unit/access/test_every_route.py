@@ -8,30 +8,38 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from typing import get_args
 
 import pytest
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.routing import iter_route_contexts
-from tests.unit.access.conftest import OTHER, OWN, opened
+from starlette.testclient import TestClient
+from tests.unit.access.conftest import OTHER, OWN, World, opened
 
 from neve import Neve
 from neve.access.approvals import Approval
 from neve.access.rights import Right
-from neve.api.access import check_routes, right_of
+from neve.api.access import check_routes, needs, right_of
 from neve.api.app import create_app
+from neve.aws_lambda.function import Function
+from neve.database.bodies import Request as AnyRequest
 from neve.guarding import Guarded, view
 from neve.model.job import JobRequest
 from neve.model.table import TableRef
 
 pytestmark = pytest.mark.promise(56)
 
-APP = create_app(None)
-ROUTES = [
-    (method, route.path, right_of(route))
-    for route in iter_route_contexts(APP.routes)
-    for method in sorted((route.methods or set()) - {"HEAD"})
-    if route.path.startswith("/api/")
-]
+
+def routes_of(app):
+    return [
+        (method, route.path, right_of(route))
+        for route in iter_route_contexts(app.routes)
+        for method in sorted((route.methods or set()) - {"HEAD"})
+        if route.path.startswith("/api/")
+    ]
+
+
+ROUTES = routes_of(create_app(None))
 #: Bodies that routes take, where an empty one will not do; None: a body has no place there.
 BODIES = {
     "POST /api/v1/compact": lambda table: {"table": table},
@@ -51,6 +59,7 @@ BODIES = {
     },
     "PUT /api/v1/set-aside/{table}": lambda table: {"reason": "why"},
 }
+KINDS = get_args(get_args(AnyRequest)[0])
 #: What a caller of the tenant may see of it that bears its name: nothing.
 HUSH = "hush"
 
@@ -136,14 +145,19 @@ def test_without_a_key_nothing_is_answered(world):
 
 def test_what_another_tenant_has_is_not_there(world):
     """Whoever may do everything with their own sees nothing of others, whatever ids they know."""
-    headers = world.key("admin", purge=True)
+    check_others(world, ROUTES)
 
+
+def check_others(world, routes):
+    headers = world.key("admin", purge=True)
     before = state_of(world)
-    for method, path, right in ROUTES:
+    for method, path, right in routes:
         if right is Right.OPEN:
             continue
         answer = send(world, method, path, headers, HUSH)
         names_it = "{" in path or f"{method} {path}" in BODIES
+        # What a body names is known only to who says it.
+        assert names_it or method in ("GET", "DELETE"), f"{method} {path} has no body above"
         # Where the tenant itself is named, that it is another's is no secret.
         is_plain = right in (Right.SERVICE, Right.POLICIES) or path.endswith("/database")
         expected = {403, 404} if is_plain else {404}
@@ -216,6 +230,88 @@ def test_a_route_without_a_right_cannot_be_served():
     app.include_router(router)
     with pytest.raises(AssertionError, match="/api/v1/new does not declare one right"):
         check_routes(app)
+
+
+def leak_job(job_id: str, request: Request) -> str:
+    return str(request.app.state.neve.job(job_id))
+
+
+def leak_list(request: Request) -> list[str]:
+    return [job.job_id for job in request.app.state.neve.history()]
+
+
+def leak_table(table: str, request: Request) -> str:
+    return str(request.app.state.neve.outline(table).location)
+
+
+def change_others(table: str, request: Request) -> str:
+    request.app.state.neve.resume(table)
+    return "done"
+
+
+def take_body(body: dict[str, str]) -> str:
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "route"),
+    [
+        ("/leak/{job_id}", "GET", leak_job),
+        ("/leaks", "GET", leak_list),
+        ("/leak-of/{table}", "GET", leak_table),
+        ("/resume/{table}", "POST", change_others),
+        ("/new-body", "POST", take_body),
+        ("/named/{something}", "GET", lambda something: "done"),
+    ],
+)
+def test_a_new_route_that_asks_nobody_fails_this_suite(world, path, method, route):
+    """Also where it declares a right: what it says is held against who asked."""
+    app = create_app(world.neve)
+    made = [needs(Right.VIEW)]
+    app.add_api_route(f"/api/v1{path}", route, methods=[method], dependencies=made)
+    check_routes(app)
+    new = [item for item in routes_of(app) if item not in ROUTES]
+    assert len(new) == 1
+    with TestClient(app, raise_server_exceptions=False) as client:
+        careless = World(world.neve, client)
+        with pytest.raises((AssertionError, KeyError)):
+            check_others(careless, new)
+    world.store.pause(world.neve.table(OTHER))
+
+
+#: A body for each of the database operations, about a table of the tenant.
+OPERATIONS = {
+    "CREATE_TABLE": {"schema": {"fields": {"a": {"type": "string"}}}},
+    "WRITE": {"records": [{"a": "b"}]},
+    "QUERY": {"sql": "SELECT 1 AS one"},
+    "COMPACT": {"force": True},
+}
+
+
+@pytest.mark.parametrize("edge", ["rest", "lambda"])
+def test_operations_on_tables_of_others_are_refused(world, edge):
+    """Every operation that there is: one that is new has no body above, and fails here."""
+    known = {get_args(kind.model_fields["operation"].annotation)[0] for kind in KINDS}
+    assert known == set(OPERATIONS)
+    before, function = state_of(world), Function(lambda: world.neve)
+    callers = [
+        ({}, HUSH, {401}),
+        (world.key("admin", "*", purge=True), HUSH, {403}),
+        (world.key("admin", "lake.t_hush__*", purge=True), HUSH, {403}),
+        (world.key("admin", "lake.t_hush__*", purge=True), "acme", {403, 404}),
+    ]
+    for operation, more in OPERATIONS.items():
+        for headers, tenant, statuses in callers:
+            body = {"operation": operation, "tenant_id": tenant, "table": "users", **more}
+            if edge == "rest":
+                answer = world.client.post("/api/v1/database", headers=headers, json=body)
+                status = answer.status_code
+            else:
+                event = {"httpMethod": "POST", "path": "/database", "headers": headers}
+                status = function({**event, "body": json.dumps(body)})["statusCode"]
+            assert status in statuses, (operation, tenant, status)
+            assert world.last_row.outcome == str(status)
+    assert state_of(world) == before
 
 
 def public(of):

@@ -85,6 +85,19 @@ def test_jobs_are_filtered(api, queued, run_next):
     assert api.get(JOBS, params={"status": "done"}).status_code == 422
 
 
+@pytest.mark.promise(40)
+def test_dead_jobs_are_listed_until_somebody_tries_them_again(api, queued, store):
+    queued("a")
+    store.retry(store.claim_next(60), "It broke.", 0.0)
+    while lease := store.claim_next(60):
+        store.retry(lease, "It broke.", 0.0)
+    queued("b")
+
+    assert (pages(api, dead=True), pages(api, dead=False)) == ([["a"]], [["b"]])
+    assert api.post(f"{JOBS}/a/retry").status_code == 202
+    assert pages(api, dead=True) == [[]]
+
+
 def test_a_running_job_has_the_documented_fields(api, queued, store):
     # By the estimate, where nothing was timed yet.
     queued(estimated_seconds=60.0)

@@ -25,9 +25,20 @@ class RestTable:
         #: Called between the requirements' judgement by the client and the server's commit.
         self.before_commit: Callable[[], None] = lambda: None
         self.silent_seconds = 0.0
+        #: What the server says about itself, and about how files of the table are reached.
+        self.configuration: Json = {"defaults": {}, "overrides": {}}
+        self.config: Json = {}
+        #: Paths that lead elsewhere.
+        self.redirects: dict[str, str] = {}
+        #: Paths that were asked for.
+        self.asked: list[str] = []
 
     def answer(self) -> Json:
-        return {"metadata-location": self.location, "metadata": self.metadata, "config": {}}
+        return {
+            "metadata-location": self.location,
+            "metadata": self.metadata,
+            "config": self.config,
+        }
 
     def commit(self, request: Json) -> tuple[int, Json]:
         self.commits.append(request)
@@ -87,8 +98,14 @@ def serving(table: RestTable) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self.path.startswith("/v1/config"):
-                self._send(200, {"defaults": {}, "overrides": {}})
+            table.asked.append(self.path)
+            if target := table.redirects.get(self.path.partition("?")[0]):
+                self.send_response(302)
+                self.send_header("Location", target)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            elif self.path.startswith("/v1/config"):
+                self._send(200, table.configuration)
             else:
                 self._send(200, table.answer())
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -249,6 +253,72 @@ def test_manifests_are_read_once_however_often_is_asked(lake, table, surveyor, m
     assert len(reads) == 4
 
 
+def age(*folders):
+    """As if nothing had happened in them for a day."""
+    for folder in folders:
+        for path in (folder, *folder.rglob("*")):
+            os.utime(path, (1, 1))
+
+
+def link_the_file(mine, landing):
+    (landing / "f.parquet").unlink()
+    (landing / "f.parquet").symlink_to(mine)
+
+
+def link_the_folder(mine, landing):
+    shutil.rmtree(landing)
+    landing.symlink_to(mine.parent)
+
+
+def move_what_is_above(mine, landing):
+    shutil.rmtree(landing.parent)
+    (landing.parents[1] / "moved").mkdir()
+    (landing.parents[1] / "moved" / landing.name).symlink_to(mine.parent)
+    landing.parent.symlink_to(landing.parents[1] / "moved")
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+@pytest.mark.parametrize("change", [link_the_file, link_the_folder, move_what_is_above])
+def test_links_that_were_made_since_are_seen_before_files_are_deleted(
+    lake, table, surveyor, tmp_path, change, is_old
+):
+    """Whoever runs for months has resolved the names of others long ago."""
+    mine, landing = put(table, "f.parquet"), tmp_path / "shared" / "landing"
+    landing.mkdir(parents=True)
+    shutil.copy(local(mine), landing)
+    other, third = (lake.create(f"db2.{name}", SCHEMA) for name in ("other", "third"))
+    lake.commit(other, Manifest([FileEntry(f"file://{landing}/f.parquet")]))
+    lake.commit(third, Manifest([FileEntry("s3://b/f")]))
+    if is_old:
+        age(landing.parent, local(lake.properties["warehouse"]))
+    ref = TableRef("lake", ("db2",), "other")
+    assert surveyor.needed(TABLE, [mine], recheck=True) == {}
+
+    change(local(mine), landing)
+
+    # A question about that table itself does not read it, and must not forget that it has moved.
+    assert surveyor.needed(ref, ["s3://b/f"], recheck=True).keys() == {"s3://b/f"}
+    lake.commit(third, Manifest([FileEntry("s3://b/g")]))
+    assert surveyor.needed(TABLE, [mine, "s3://b/g"], recheck=True).keys() == {mine, "s3://b/g"}
+
+
+def test_folders_in_which_nothing_happens_are_not_read_again(lake, table, surveyor, monkeypatch):
+    reads, read = [], references.files_of_manifest
+    monkeypatch.setattr(
+        references, "files_of_manifest", lambda io, path: reads.append(path) or read(io, path)
+    )
+    others = [lake.create(f"db2.t{number}", SCHEMA) for number in range(3)]
+    for other in others:
+        lake.commit(other, Manifest([FileEntry(put(other, "f.parquet"))]))
+    age(local(lake.properties["warehouse"]))
+    for _ in range(3):
+        surveyor.needed(TABLE, ["s3://b/x"], recheck=True)
+    assert len(reads) == 3
+    put(others[0], "g.parquet")
+    surveyor.needed(TABLE, ["s3://b/x"], recheck=True)
+    assert len(reads) == 4
+
+
 @pytest.mark.parametrize("apart", [0, 1, 32])
 def test_answers_are_the_same_however_many_tables_are_sorted_together(
     lake, table, surveyor, monkeypatch, apart
@@ -270,6 +340,25 @@ def test_a_table_does_not_need_its_own_files_for_another(lake, table, surveyor):
     ref = TableRef("lake", ("db2",), "other")
     assert surveyor.needed(ref, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/own": TABLE}
     assert surveyor.needed(TABLE, ["s3://b/theirs", "s3://b/own"]) == {"s3://b/theirs": ref}
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_a_file_that_is_no_catalog_is_not_one_without_tables(
+    lake, second, table, surveyor, tmp_path, content
+):
+    """As where a volume is not mounted, or a path has a slip: its tables are not known."""
+    file = tmp_path / "second" / "catalog.db"
+    file.unlink()
+    if content is None:
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute("CREATE TABLE something (else_ TEXT)")
+    else:
+        file.write_bytes(content)
+    for recheck in (False, True):
+        with pytest.raises(CatalogError, match=rf"{WHY} Catalog second has no list of tables"):
+            surveyor.needed(TABLE, ["s3://b/f"], recheck=recheck)
+        with pytest.raises(CatalogError, match="has no list of tables"):
+            surveyor.other_registration(TABLE, "u", recheck=recheck)
 
 
 @pytest.mark.parametrize("part", ["metadata", "list", "manifest"])

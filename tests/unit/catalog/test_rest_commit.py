@@ -255,3 +255,21 @@ def test_a_tag_on_a_snapshot_that_stays_does_no_harm(commit, table, tmp_path):
     commit(**REMOVAL)
 
     assert [s["snapshot-id"] for s in table.metadata["snapshots"]] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"tags": (UNDO,), "expected_refs": {UNDO.name: None}},
+        {"set_main": 2},
+        {"drop_refs": ("audit",), "expected_refs": {"audit": 2}},
+    ],
+    ids=["tag", "main", "dropped"],
+)
+def test_a_catalog_that_takes_a_change_and_keeps_nothing_is_told(commit, table, what):
+    table.applies = False
+
+    with pytest.raises(ExecutionError, match="took the change, and the table does not show it"):
+        commit(**what)
+
+    assert len(table.commits) == 1

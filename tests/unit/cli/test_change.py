@@ -19,7 +19,7 @@ def test_a_plan_with_work_exits_with_2(run_json, events, no_engine):
 
     assert code == 2
     (plan,) = document["plans"]
-    assert (plan["table"], plan["snapshot_id"]) == ("lake.db.events", 1)
+    assert (plan["table"], plan["snapshot_id"]) == ("lake.db.events", "1")
     assert [len(group["files"]) for step in plan["steps"] for group in step["groups"]] == [5]
 
 
@@ -179,7 +179,7 @@ def test_a_job_is_undone(run_json, events, engine):
 
     outcome, code = run_json("rollback", "db.events", "--job", done["job_id"])
 
-    assert (code, outcome["snapshot_after"], outcome["stats"]["files_after"]) == (0, 1, 6)
+    assert (code, outcome["snapshot_after"], outcome["stats"]["files_after"]) == (0, "1", 6)
 
 
 def test_going_back_by_snapshot(run_json, lake, events, engine):
@@ -187,7 +187,7 @@ def test_going_back_by_snapshot(run_json, lake, events, engine):
 
     outcome, code = run_json("rollback", "db.events", "--to-snapshot", "1")
 
-    assert (code, outcome["snapshot_after"]) == (0, 1)
+    assert (code, outcome["snapshot_after"]) == (0, "1")
 
 
 def test_going_back_by_time(run_json, lake, events, engine):
@@ -196,4 +196,20 @@ def test_going_back_by_time(run_json, lake, events, engine):
 
     outcome, code = run_json("rollback", "db.events", "--to-time", first.isoformat())
 
-    assert (code, outcome["snapshot_after"]) == (0, 1)
+    assert (code, outcome["snapshot_after"]) == (0, "1")
+
+
+def test_a_plan_that_is_written_names_its_file_and_the_next_command(run, events, tmp_path):
+    result = run("plan", "db.events", "--out", "my plan.json")
+
+    assert result.stdout.splitlines()[-1] == (
+        "The plan is in my plan.json. Run exactly it: neve apply 'my plan.json'"
+    )
+    as_json = run("plan", "db.events", "--out", "plan.json", "-o", "json")
+    assert "neve apply plan.json" in as_json.stderr
+
+
+def test_a_plan_says_why_each_engine_runs(run, events):
+    shown = run("plan", "db.events", "--engine", "spark").stdout
+
+    assert "engine spark (1 group): asked for" in shown

@@ -19,7 +19,11 @@ def test_a_consumer_is_added_listed_and_removed(run, run_json, events):
     added, code = run_json("consumers", "add", "stream", "db.events", "--snapshot", "1")
 
     assert code == 0
-    assert (added["name"], added["table"], added["snapshot_id"]) == ("stream", "lake.db.events", 1)
+    assert (added["name"], added["table"], added["snapshot_id"]) == (
+        "stream",
+        "lake.db.events",
+        "1",
+    )
     until = datetime.fromisoformat(added["leased_until"])
     assert timedelta(days=6.9) < until - datetime.now(tz=UTC) <= timedelta(days=7)
     assert run_json("consumers") == ([added], 0)

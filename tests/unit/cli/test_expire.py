@@ -58,10 +58,10 @@ def test_a_dry_run_is_the_default(run_json, table):
 
     assert code == 0
     assert document["reason"].startswith("1 snapshots older than 7d go, and 1 files of ")
-    assert [s["snapshot_id"] for s in document["expired"]] == [1]
+    assert [s["snapshot_id"] for s in document["expired"]] == ["1"]
     assert [(k["snapshot_id"], k["reason"]) for k in document["kept"]] == [
-        (3, "branch main points to it"),
-        (2, "tag audit points to it"),
+        ("3", "branch main points to it"),
+        ("2", "tag audit points to it"),
     ]
     assert [f["kind"] for f in document["freed"]] == ["manifest_list"]
     assert document["freed_bytes"] == document["freed"][0]["size_bytes"]
@@ -195,13 +195,13 @@ def test_what_another_table_reaches_is_said_and_stays(run, run_json, lake, table
 def test_snapshots_are_listed_newest_first(run_json, table):
     document, code = run_json("snapshots", "db.events")
 
-    assert (code, document["table"], document["snapshot_id"]) == (0, "lake.db.events", 3)
-    assert [s["snapshot_id"] for s in document["snapshots"]] == [3, 2, 1]
+    assert (code, document["table"], document["snapshot_id"]) == (0, "lake.db.events", "3")
+    assert [s["snapshot_id"] for s in document["snapshots"]] == ["3", "2", "1"]
     newest = dict(document["snapshots"][0])
     assert datetime.fromisoformat(newest.pop("committed_at")).tzinfo is not None
     assert newest == {
-        "snapshot_id": 3,
-        "parent_id": 2,
+        "snapshot_id": "3",
+        "parent_id": "2",
         "first_row_id": None,
         "operation": "replace",
         "files_added": 1,
@@ -214,9 +214,9 @@ def test_snapshots_are_listed_newest_first(run_json, table):
         "branches": ["main"],
         "tags": [],
     }
-    assert [(ref["name"], ref["snapshot_id"]) for ref in document["branches"]] == [("main", 3)]
+    assert [(ref["name"], ref["snapshot_id"]) for ref in document["branches"]] == [("main", "3")]
     [tag] = document["tags"]
-    assert (tag["name"], tag["snapshot_id"], tag["max_age_ms"]) == ("audit", 2, None)
+    assert (tag["name"], tag["snapshot_id"], tag["max_age_ms"]) == ("audit", "2", None)
     assert isinstance(tag["age_seconds"], float)
 
 
@@ -225,7 +225,7 @@ def test_snapshots_are_shown_as_tables(run, table):
     text = run("snapshots", "db.events").stdout
 
     assert "3 snapshots" in text
-    assert [line.split()[1] for line in text.splitlines() if "current" in line] == ["current"]
+    assert [line.split()[0] for line in text.splitlines() if " * " in line] == ["3"]
     assert "audit" in text
 
 

@@ -100,3 +100,18 @@ def test_maintain_says_how_many_jobs_were_done(run, lake, engine, monkeypatch):
 
     assert result.exit_code == 130
     assert "5 files became 1" in result.stderr
+
+
+def test_a_demo_that_is_interrupted_says_what_may_be_left(run, events, monkeypatch):
+    monkeypatch.setattr("neve.neve.tell_story", lambda *_, **__: press())
+    result = run("demo")
+
+    assert result.exit_code == 130
+    assert "half made" in result.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "nonsense", "-5", ""])
+def test_a_width_that_is_none_is_passed_over(run, events, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    assert "lake.db.events" in run("tables").stdout

@@ -13,7 +13,7 @@ from neve.testing.local_lake import FileEntry, Manifest
 EMPTY = Schema()
 MAIN = {
     "name": "main",
-    "snapshot_id": 1,
+    "snapshot_id": "1",
     "kind": "branch",
     "max_age_ms": None,
     "min_snapshots_to_keep": None,
@@ -36,11 +36,12 @@ def test_tables_are_listed_with_their_figures(run_json, events):
         {
             "table": "lake.db.events",
             "format_version": 2,
-            "snapshot_id": 1,
+            "snapshot_id": "1",
             "data_files": 6,
             "delete_files": 0,
             "total_bytes": 6 * MB,
             "records": 600,
+            "live_records": 600,
             "snapshots": 1,
             "refs": [MAIN],
         }
@@ -63,7 +64,7 @@ def test_people_get_a_table(run, events):
     result = run("tables", "lake.db.*")
 
     header, row = result.stdout.splitlines()
-    assert header.split() == ["table", "files", "deletes", "size", "records", "snapshots"]
+    assert header.split() == ["table", "files", "deletes", "size", "rows", "snapshots"]
     assert row.split() == ["lake.db.events", "6", "0", "6.0", "MB", "600", "1"]
 
 

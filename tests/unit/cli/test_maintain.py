@@ -97,6 +97,7 @@ def test_a_turn_tells_what_changed_and_what_it_came_to(two_tables, run):
     assert undo.startswith("undo: neve rollback --turn ")
 
 
+@pytest.mark.promise(8)
 def test_a_turn_is_undone_by_its_id(two_tables, run, run_json):
     events, _ = two_tables
     document, _ = run_json("maintain")
@@ -113,6 +114,7 @@ def test_a_turn_is_undone_by_its_id(two_tables, run, run_json):
     assert (code, again["outcomes"]) == (1, [])
 
 
+@pytest.mark.promise(8)
 def test_a_turn_with_a_writer_after_it_is_not_undone(two_tables, run, run_json, lake):
     events, _ = two_tables
     document, _ = run_json("maintain")

@@ -69,7 +69,7 @@ def test_a_dry_run_of_manifests_starts_no_engine(run_json, run, busy, no_engine)
     document, code = run_json("manifests", "db.events", "--dry-run")
 
     (plan,) = document["plans"]
-    assert (code, plan["operation"], plan["snapshot_id"]) == (0, "rewrite_manifests", 11)
+    assert (code, plan["operation"], plan["snapshot_id"]) == (0, "rewrite_manifests", "11")
     assert plan["steps"] == [{"spec_id": 0, "use_caching": False, "sort_by": []}]
     text = run("manifests", "db.events", "--dry-run").stdout
     assert text.startswith("lake.db.events  rewrite_manifests: would run. 11 manifests of ")
@@ -94,8 +94,8 @@ def test_stats_are_of_the_columns_that_are_asked_for(run_json, only_looking):
 
     assert code == 0
     assert [step for plan in document["plans"] for step in plan["steps"]] == [
-        {"snapshot_id": 1, "columns": ["id", "kind"]},
-        {"snapshot_id": 1},
+        {"snapshot_id": "1", "columns": ["id", "kind"]},
+        {"snapshot_id": "1"},
     ]
 
 

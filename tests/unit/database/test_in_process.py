@@ -181,16 +181,9 @@ def test_partitions_of_doubles_are_for_spark(neve):
 @pytest.mark.promise(55)
 def test_zeros_of_either_sign_stay_two_partitions(neve):
     """-0.0 equals 0.0 for Python, and is another partition for Iceberg."""
-    create(neve.database)
-    catalog = neve._app.catalogs.writable("lake")
-    catalog.drop_table(("t_a__default", "users"))
-    schema = Schema(NestedField(1, "p", FloatType(), required=False))
-    by = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
-    table = catalog.create_table(("t_a__default", "users"), schema, partition_spec=by)
-    for value in (0.0, -0.0, 1.5) * 2:
-        table.append(pa.table({"p": pa.array([value], pa.float32())}))
+    fill_by_floats(neve, *([value] for value in (0.0, -0.0, 1.5) * 2))
 
-    assert neve.database.compact_here(ask("COMPACT", force=True)).compacted
+    assert compact(neve.database, force=True).compacted
 
     files = neve.survey(USERS).data_files
     assert sorted((str(f.partition[1][0]), f.record_count) for f in files) == [
@@ -198,6 +191,31 @@ def test_zeros_of_either_sign_stay_two_partitions(neve):
         ("0.0", 2),
         ("1.5", 2),
     ]
+
+
+@pytest.mark.promise(55)
+def test_files_that_only_their_rows_show_to_need_spark_fail_the_job_and_stay(neve):
+    """pyiceberg has written both rows into both partitions."""
+    fill_by_floats(neve, *[[0.0, -0.0]] * 3)
+    head = neve.survey(USERS).snapshot_id
+
+    with pytest.raises(EngineNeeded):
+        compact(neve.database, force=True)
+
+    assert neve.survey(USERS).snapshot_id == head
+    assert [job.state for job in neve._app.store.jobs()] == [JobState.FAILED]
+
+
+def fill_by_floats(neve, *appends):
+    """The table, partitioned by floats, with a commit for each list of them."""
+    create(neve.database)
+    catalog = neve._app.catalogs.writable("lake")
+    catalog.drop_table(("t_a__default", "users"))
+    schema = Schema(NestedField(1, "p", FloatType(), required=False))
+    by = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    table = catalog.create_table(("t_a__default", "users"), schema, partition_spec=by)
+    for values in appends:
+        table.append(pa.table({"p": pa.array(values, pa.float32())}))
 
 
 @pytest.mark.promise(55)

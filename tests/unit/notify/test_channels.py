@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
+from contextlib import contextmanager, suppress
 from email import message_from_bytes
 
 import pytest
@@ -75,3 +78,57 @@ def test_without_apprise_the_error_says_what_to_install(monkeypatch):
         Channels({"ops": "json://x"}).send("ops", NOTICE)
 
     assert "neve[notify]" in error.value.next_step
+
+
+@contextmanager
+def dripping():
+    """A server that answers a byte now and then, and never comes to an end."""
+    stop, listener = threading.Event(), socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.05)
+
+    def answer():
+        try:
+            asked, _ = listener.accept()
+        except TimeoutError:
+            return
+        with asked, suppress(OSError):
+            asked.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not stop.wait(0.01):
+                asked.sendall(b"a")
+
+    def serve():
+        while not stop.is_set():
+            answer()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"json://127.0.0.1:{listener.getsockname()[1]}/hook"
+    finally:
+        stop.set()
+        thread.join()
+        listener.close()
+        for left in [t for t in threading.enumerate() if t.name == "neve-notice"]:
+            left.join(20)
+
+
+@pytest.mark.promise(49)
+def test_a_receiver_that_never_comes_to_an_end_keeps_nobody(hook):
+    with dripping() as address:
+        before = set(threading.enumerate())
+        channels = Channels({"slow": address, "ops": hook.url}, patience_seconds=0.3)
+        with pytest.raises(NotificationError, match=r"not delivered within 0\.3 seconds") as slow:
+            channels.send("slow", NOTICE)
+        left = set(threading.enumerate()) - before
+        channels.send("ops", NOTICE)
+        hook.status = 500
+        with pytest.raises(NotificationError) as refused:
+            channels.send("ops", NOTICE)
+
+    # No end of the process waits for it.
+    assert [(thread.name, thread.daemon) for thread in left] == [("neve-notice", True)]
+    assert hook.titles == [NOTICE.title]
+    assert "127.0.0.1" not in slow.value.message
+    # What apprise says about one is not said of the other.
+    assert "within" not in refused.value.message
+    assert refused.value.message.count("JSON") == 1

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from neve.model.facts import DeleteKind
-from neve.model.health import Tier
+from neve.model.health import ScanGain, Tier
 from neve.model.policy import CompactionPolicy, ScoreWeights
 from neve.planning.health import assess
 from neve.testing.facts import MB, NOW, data_file, delete_file, partition, snapshot, table_facts
@@ -22,19 +22,65 @@ def files(count, size_bytes, **changes):
 
 
 def test_many_small_files_are_critical_and_the_cure_is_named():
-    health = health_of(table_facts(files(9, MB) + files(1, 200 * MB)))
+    health = health_of(table_facts(files(100, MB) + files(1, 200 * MB)))
 
     assert health.tier is Tier.CRITICAL
-    assert [(f.code, f.value, f.next_step) for f in health.findings] == [
-        ("small_files", 0.9, "neve compact lake.db.events")
+    assert [(f.code, f.next_step) for f in health.findings] == [
+        ("small_files", "neve compact lake.db.events")
     ]
+    assert "a full scan opens 99 files more than it needs" in health.findings[0].sentence
+    assert health.gain == ScanGain(file_opens=99, seconds=2.97)
+    assert health.gain.sentence == "A full scan would open 99 files fewer after a cure."
     assert health.score_parts == {
-        "small_files": pytest.approx(4.5),
+        "small_files": pytest.approx(45 * (1 - 2 / 6), abs=0.1),
         "deletes": 35.0,
-        "snapshots": pytest.approx(9.98),
-        "manifests": pytest.approx(9.98),
+        "snapshots": 10.0,
+        "manifests": 10.0,
     }
-    assert health.score == 59
+    assert health.score == 85
+
+
+def test_a_small_table_is_never_critical_and_gains_least():
+    small = health_of(table_facts(files(9, MB // 2)))
+    large = health_of(table_facts(files(300, MB)))
+
+    assert small.tier is Tier.WARNING
+    assert small.gain.seconds < large.gain.seconds
+    assert small.score > large.score
+
+
+def test_the_score_does_not_saturate():
+    scores = [health_of(table_facts(files(count, 1))).score for count in (10, 100, 1_000, 10_000)]
+
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == len(scores)
+    assert scores[-1] > 50
+
+
+def test_every_part_of_the_score_is_explained_and_they_add_up():
+    health = health_of(table_facts(files(9, MB), [delete_file("p", DeleteKind.POSITION)]))
+
+    assert {part.name: part.points for part in health.explained} == health.score_parts
+    assert round(sum(part.points for part in health.explained)) == health.score
+    assert sum(part.of for part in health.explained) == 100
+    assert all("0 points at 1,000,000" in part.sentence for part in health.explained)
+
+
+def test_rows_that_deletes_take_are_not_counted_as_live():
+    deleted = delete_file(
+        "v", DeleteKind.DELETION_VECTOR, referenced_path="file:///lake/1048576-0", record_count=30
+    )
+
+    health = health_of(table_facts(files(2, MB), [deleted]))
+
+    assert (health.records, health.live_records) == (200, 170)
+
+
+@pytest.mark.parametrize("kind", [DeleteKind.POSITION, DeleteKind.EQUALITY])
+def test_rows_are_unknown_where_only_reading_would_tell(kind):
+    health = health_of(table_facts(files(2, MB), [delete_file("d", kind)]))
+
+    assert (health.records, health.live_records) == (200, None)
 
 
 def test_a_table_of_good_files_is_healthy():
@@ -60,7 +106,10 @@ def test_deletes_are_counted_by_kind():
 
     assert health.delete_files == {"position": 1, "equality": 1, "deletion_vector": 1}
     assert [f.code for f in health.findings] == ["delete_debt"]
-    assert health.tier is Tier.CRITICAL
+    assert health.tier is Tier.WARNING
+    many = health_of(table_facts(files(60, 128 * MB), deletes * 10))
+    assert many.tier is Tier.CRITICAL
+    assert many.gain.deletes_applied >= 600
 
 
 def test_scores_of_a_partition_show_every_part():

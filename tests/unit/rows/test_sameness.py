@@ -79,6 +79,20 @@ def test_other_layouts_of_text_are_compared_too(layout):
     assert not surely_equal(of(other, layout), of(texts, pa.string()), schema(Type("string")))
 
 
+def test_other_layouts_of_text_inside_of_others_are_compared_too():
+    kind = Type(
+        LIST, (Field(2, "element", False, Type(STRUCT, (Field(3, "t", False, Type("string")),))),)
+    )
+
+    def rows(text, values):
+        return of([[{"t": "a"}, None], None, [{"t": values}]], pa.list_(pa.struct([("t", text)])))
+
+    assert surely_equal(rows(pa.large_string(), "b"), rows(pa.string(), "b"), schema(kind))
+    assert not surely_equal(rows(pa.large_string(), "c"), rows(pa.string(), "b"), schema(kind))
+    # Text for bytes, and numbers for text, are no other layouts.
+    assert not surely_equal(rows(pa.binary(), b"b"), rows(pa.string(), "b"), schema(kind))
+
+
 def test_numbers_of_another_type_are_in_doubt():
     assert not surely_equal(of([1], pa.int32()), of([1], pa.int64()), schema(Type("long")))
 

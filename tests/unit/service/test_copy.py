@@ -336,3 +336,21 @@ def test_a_sorted_table_is_copied_and_its_new_files_claim_no_order(lake, mainten
     assert all("claims no sort order" in group.engine_reason for group in plan.groups)
     assert {file.sort_order_id for file in added} == {0}
     assert maintenance.plan(TABLE, RewriteDataFilesArguments(), policy=POLICY).is_empty
+
+
+def test_on_nessie_no_tag_is_tried_and_the_way_back_is_told(lake, compact):
+    nessie = {"nessie.commit.id": "6c12", "nessie.commit.ref": "dev", "gc.enabled": "false"}
+    lake.facts = replace(lake.facts, properties={**lake.facts.properties, **nessie})
+
+    outcome = compact()
+
+    assert outcome.status is Status.SUCCEEDED
+    assert [ref.name for ref in lake.facts.refs if ref.kind == "tag"] == []
+    assert "the state before is Nessie's commit 6c12 on dev" in outcome.reason
+
+
+def test_elsewhere_the_state_before_has_its_tag(lake, compact):
+    outcome = compact()
+
+    assert len([ref for ref in lake.facts.refs if ref.kind == "tag"]) == 1
+    assert "Nessie" not in outcome.reason

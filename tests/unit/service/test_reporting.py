@@ -18,6 +18,16 @@ from neve.testing.services import ManualClock
 pytestmark = pytest.mark.promise(42)
 
 
+def test_a_compaction_tells_how_much_there_is_to_do_before_it_does_it(services, store, lake):
+    job = submit(services, JobRequest(TABLE, "rewrite_data_files"))
+    work(services)
+
+    told = [event.progress for event in store.events_after(job.job_id) if event.progress]
+    last = told[-1]
+    assert told[0] == Progress(partitions_total=last.partitions_total, bytes_total=last.bytes_total)
+    assert last.partitions_total > 0
+
+
 def test_a_compaction_tells_what_it_has_done(services, store, lake):
     files = lake.facts.data_files
     job = submit(services, JobRequest(TABLE, "rewrite_data_files"))

@@ -255,3 +255,24 @@ def test_a_job_that_fell_off_the_history_has_nothing_to_undo(back, services, pla
     with pytest.raises(InputError, match="is not in the history"):
         back(job_id=done.job_id)
     assert lake.facts.snapshot_id == 1
+
+
+def test_a_job_that_was_taken_back_is_not_undone_at_the_cost_of_who_came_later(
+    back, services, plan, lake
+):
+    """The state before it is still in the history, and so is a writer's commit on top of that."""
+    done = services.apply(plan())
+    back(snapshot_id=1)
+    lake.append(data_file("later", MB))
+
+    with pytest.raises(InputError, match="is not in the history"):
+        back(job_id=done.job_id)
+
+
+def test_undoing_a_rollback_that_went_forward_says_what_it_would_drop(back, lake):
+    lake.append(data_file("good", MB))
+    forward = back(job_id=back(snapshot_id=1).job_id)
+
+    with pytest.raises(JobRefused, match=r"1 commits were brought back by, or came after,") as told:
+        back(job_id=forward.job_id)
+    assert told.value.next_step.endswith("--to-snapshot 1")

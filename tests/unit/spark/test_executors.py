@@ -10,7 +10,7 @@ import pytest
 from pyspark.cloudpickle import dumps
 
 from neve.spark.executors import Executor, _question, _refusal
-from neve.spark.package import own_digest
+from neve.spark.own_code import own_digest
 
 #: As pyspark and the JVM say it.
 OTHER_PYTHON = (
@@ -39,7 +39,11 @@ def test_why_executors_do_not_answer(said, message, next_step):
 
 @pytest.mark.parametrize(
     ("lacking", "trouble"),
-    [((), None), (("neve.spark.package",), "ModuleNotFoundError: "), (("pyarrow",), "ModuleNotFo")],
+    [
+        ((), None),
+        (("neve.spark.own_code",), "ModuleNotFoundError: "),
+        (("pyarrow",), "Mod"),
+    ],
 )
 def test_the_question_is_understood_where_there_is_no_neve(monkeypatch, lacking, trouble):
     sent = dumps(_question())

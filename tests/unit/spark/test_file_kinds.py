@@ -55,6 +55,26 @@ def test_schemas_that_differ_in_field_ids_alone_are_two():
         ),
         (
             Field(1, "s", False, Type(STRUCT, (TEXT,))),
+            field(1, "s", pa.struct([field(2, "b", pa.large_string())])),
+            True,
+        ),
+        (
+            Field(1, "s", False, Type(STRUCT, (TEXT,))),
+            field(1, "s", pa.struct([field(3, "b", pa.large_string())])),
+            False,
+        ),
+        (
+            Field(1, "l", False, Type(LIST, (Field(2, "element", False, Type("string")),))),
+            field(1, "l", pa.list_(field(2, "element", pa.large_string()))),
+            True,
+        ),
+        (
+            Field(1, "l", False, Type(LIST, (Field(2, "element", False, Type("string")),))),
+            field(1, "l", pa.large_list(field(2, "element", pa.string()))),
+            False,
+        ),
+        (
+            Field(1, "s", False, Type(STRUCT, (TEXT,))),
             field(1, "s", pa.struct([field(2, "old", pa.string())])),
             False,
         ),

@@ -26,7 +26,7 @@ from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
 from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
-from neve.spark.rewrite.rows import prove
+from neve.spark.rewrite.rows import as_read, compared, kept, prove, provider
 from neve.spark.rewrite.rows.source import FileRows
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
@@ -576,3 +576,107 @@ def test_of_kept_row_groups_only_floating_point_numbers_are_read(place, monkeypa
     # Values inside of lists have no statistics, and nobody looks for them.
     assert {ids for _, ids in read} == {(3,)}
     assert len(read) == 13
+
+
+def test_text_in_large_offsets_and_nested_numbers_need_no_hashes(place, monkeypatch):
+    """As pyiceberg and polars write them: the footer says which offsets they had in memory."""
+    inner = {"type": "struct", "fields": [{**COLUMNS[1], "id": 8}]}
+    many = {"type": "list", "element-id": 9, "element": "double", "element-required": False}
+    place.columns, place.keep = (
+        [
+            *COLUMNS,
+            {"id": 7, "name": "s", "required": False, "type": inner},
+            {"id": 5, "name": "many", "required": False, "type": many},
+        ],
+        2**20,
+    )
+    schema = pa.schema(
+        [
+            FILE.field(0),
+            field(2, "text", pa.large_string()),
+            field(7, "s", pa.struct([field(8, "text", pa.large_string())])),
+            field(5, "many", pa.list_(field(9, "element", pa.float64()))),
+        ]
+    )
+    rows = [
+        {"id": n, "text": f"t{n}", "s": {"text": f"s{n}"} if n % 3 else None, "many": [0.5, -0.0]}
+        for n in range(ROWS)
+    ]
+    for number, one in enumerate(place.inputs):
+        path = place.folder / f"{number}.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, schema), path)
+        place.inputs[number] = replace(one, size_bytes=path.stat().st_size)
+    monkeypatch.setattr(compared, "fingerprint", lambda *_: pytest.fail("It was hashed."))
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert file.bytes_by_kind["encoded"] == file.proof.kept_bytes
+    assert read(file).to_pylist() == rows * 3
+
+
+def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, monkeypatch):
+    place.keep = 2**20
+    monkeypatch.setattr(provider, "MAX_OPENED", 1)
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
+
+
+def test_a_footer_that_readers_take_for_another_is_refused(place, monkeypatch):
+    """Our own parser agrees with itself, so that another one is asked."""
+    place.keep = 2**20
+    real = as_read.read_as
+
+    def elsewhere(metadata, group, leaf):
+        start, chunk = real(metadata, group, leaf)
+        return start, replace(chunk, codec="LZ4")
+
+    monkeypatch.setattr(kept, "read_as", elsewhere)
+    result = place.run()
+
+    assert "Readers take a chunk of the new file for another one" in result.refused
+    assert not place.new_files()
+
+
+def test_what_arrow_finds_elsewhere_is_refused(place, monkeypatch):
+    place.keep = 2**20
+    real = as_read.read_as
+    monkeypatch.setattr(prove, "read_as", lambda *asked: (5, real(*asked)[1]))
+
+    assert "in another place" in place.run().refused
+    assert not place.new_files()
+
+
+@pytest.mark.parametrize("wrongly", [False, True])
+def test_chunks_of_pages_of_several_kinds_are_read_as_a_whole(place, monkeypatch, wrongly):
+    """One source has other pages: its own are encoded, and stand among those of the others."""
+    place.keep = 2**20
+    big = [f"{n:05d}-{'x' * 90}" for n in range(ROWS * 40)]
+    for number, one in enumerate(place.inputs):
+        table = pa.table([list(range(len(big))), big], schema=FILE)
+        path = place.folder / f"{number}.parquet"
+        pq.write_table(table, path, use_dictionary=False, compression="snappy")
+        size = path.stat().st_size
+        place.inputs[number] = replace(one, size_bytes=size, record_count=len(big))
+    place.delete_positions(1, 7)
+    read_back = []
+    real = FileRows.batches
+
+    def noted(self, opened, ordinal, ids, rows):
+        for table in real(self, opened, ordinal, ids, rows):
+            if self.source.path != "what was encoded":
+                read_back.append(tuple(ids))
+                if wrongly:
+                    table = pa.concat_tables([table.slice(1), table.slice(0, 1)])
+            yield table
+
+    monkeypatch.setattr(FileRows, "batches", noted)
+    (file,) = place.run().files
+
+    assert min(file.bytes_by_kind["joined"], file.bytes_by_kind["encoded"]) > 0
+    assert read_back == [(1, 2)]
+    assert (file.proof.problem is not None) == wrongly
+    assert file.metrics.value_counts == {1: 3 * len(big) - 1, 2: 3 * len(big) - 1}

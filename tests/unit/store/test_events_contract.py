@@ -231,6 +231,19 @@ def test_jobs_are_chosen_by_state_operation_and_tenant(store):
     assert store.jobs(chosen=JobFilter(tenant="x"), limit=1)[0].job_id == "c"
 
 
+def test_jobs_that_failed_as_often_as_they_may_are_chosen(store):
+    submit(store, "dead", max_attempts=1)
+    store.retry(store.claim_job("dead", 60), "It broke.")
+    submit(store, "alive")
+
+    def chosen(is_dead):
+        return [job.job_id for job in store.jobs(chosen=JobFilter(is_dead=is_dead))]
+
+    assert (chosen(None), chosen(True), chosen(False)) == (["alive", "dead"], ["dead"], ["alive"])
+    store.dismiss("dead")
+    assert chosen(True) == []
+
+
 def test_a_filter_finds_what_lies_many_pages_behind(store):
     submit(store, "needle", tenant="rare")
     store.submit_all({f"j{i}": REQUEST for i in range(1100)})

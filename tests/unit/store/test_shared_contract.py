@@ -137,6 +137,20 @@ def test_the_first_success_puts_the_table_back(store, by_name):
     assert claimed(store, 1) == ["j2"]
 
 
+def test_workers_do_not_take_over_what_a_person_set_aside(store):
+    """Jobs that ran when it was set aside may fail after it."""
+    submit(store, "waiting", on="t")
+    store.set_aside(T, "It is being moved.")
+    store.set_aside(T, "It keeps failing.", -1)
+
+    (aside,) = store.set_aside_tables()
+    assert (aside.reason, aside.retry_at) == ("It is being moved.", None)
+    assert store.claim_next(60) is None
+    store.put_back(T)
+    store.set_aside(T, "It keeps failing.", -1)
+    assert store.claim_next(60).job_id == "waiting"
+
+
 def test_a_table_that_a_person_set_aside_is_never_tried(store):
     submit(store, "j1", on="t")
     submit(store, "j2", on="t")

@@ -50,12 +50,15 @@ def jobs(
     status: JobStatus | None = None,
     operation: Annotated[str | None, Query(max_length=64)] = None,
     tenant: Annotated[str | None, Query(max_length=256)] = None,
+    dead: Annotated[
+        bool | None, Query(description="Those that failed as often as they may, or the others.")
+    ] = None,
     limit: Limit = 50,
     cursor: CursorQuery = None,
 ) -> Response:
     """Jobs, newest first, a page at a time."""
     chosen = {"states": states_of(status) if status else (), "operation": operation}
-    return page_of(neve, table, limit, cursor, **chosen, tenant=tenant)
+    return page_of(neve, table, limit, cursor, **chosen, tenant=tenant, is_dead=dead)
 
 
 @router.get("/{job_id}", dependencies=[needs(Right.VIEW)])

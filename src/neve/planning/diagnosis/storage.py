@@ -132,7 +132,8 @@ def _missing(
         Severity.WARNING,
         "Files of older snapshots are missing from storage, so travelling there fails.",
         [f"{file.kind} {file.path}" for file in missing if not file.is_live],
-        f"{restore} If nobody travels there, expire those snapshots.",
+        f"{restore} If nobody travels there, let those snapshots go: "
+        f"neve expire {facts.table} --older-than 7d --apply",
     )
 
 
@@ -160,7 +161,8 @@ def judge_statistics(
             for item in files
             if stored[item.path].is_missing
         ],
-        "Compute the statistics of those snapshots again, or expire the snapshots.",
+        f"Compute them again: neve stats {facts.table}; or let the snapshots go: "
+        f"neve expire {facts.table} --older-than 7d --apply",
     )
     yield from found(
         "statistics_size_differs",
@@ -171,7 +173,7 @@ def judge_statistics(
             for item in files
             if (size := stored[item.path].size_bytes) is not None and size != item.size_bytes
         ],
-        "Compute the statistics of those snapshots again.",
+        f"Compute them again: neve stats {facts.table}",
     )
 
 

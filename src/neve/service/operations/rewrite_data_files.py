@@ -42,6 +42,7 @@ from neve.service.undo import (
     drop_undo_tag,
     follow_parent,
     keep_for_undo,
+    state_before_in_nessie,
     tag_of,
     take_back,
     undo_tag,
@@ -238,7 +239,7 @@ def _apply(
             drop_undo_tag(context.services, before, tag)
         raise
     run = _run(context, checked, before, replan)
-    if tag is None:
+    if tag is None and not state_before_in_nessie(before):
         run = replace(run, undo=undo_tag(run.services, run.job_id, plan.undo_window_seconds))
     return _execute(run)
 
@@ -261,7 +262,7 @@ def _look_again(
 ) -> tuple[TableFacts, TagToSet | None]:
     """The table right before the work, with the tag where that has to be there by then."""
     services = context.services
-    if not any(step.strategy.orders_rows for step in plan.steps):
+    if state_before_in_nessie(facts) or not any(s.strategy.orders_rows for s in plan.steps):
         return _survey(services, plan), None
     context.held.enter(JobState.REWRITING)
     try:
@@ -295,6 +296,8 @@ def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
 def _execute(run: Run) -> Outcome:
     services, plan = run.services, run.plan
     run.held.enter(JobState.REWRITING)
+    # Whoever follows it learns how much there is to do before anything is done.
+    account_for(run, ())
     failure, stopped = None, None
     try:
         failure = run_rounds(run)
@@ -324,7 +327,8 @@ def _execute(run: Run) -> Outcome:
     if stopped is not None:
         status, note = Status.CANCELLED, [stopped.message, "What was committed before stays."]
     moved = follow_parent(services, run.held, after)
-    told = [summary_of(verdict.changes), *run.notes, *note, moved]
+    kept = state_before_in_nessie(run.before)
+    told = [summary_of(verdict.changes), *run.notes, *note, moved, kept]
     reason = " ".join(part for part in told if part)
     return outcome_of(run, status, reason, after=after, verdict=verdict)
 

@@ -178,25 +178,34 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
         return _ahead(facts, tag.snapshot_id, job_id)
     # Between its tag and its first commit a writer may have come, who has nothing to do with it.
     first = next((s for s in reversed(ancestry) if s.job_id == job_id), None)
+    if first is None:
+        _refuse_if_fallen_off(facts, job_id)
     found = next((s for s in ancestry if first and s.snapshot_id == first.parent_id), tagged)
     later = [s for s in ancestry[: ancestry.index(found)] if s.job_id != job_id]
     if later:
+        # One that committed nothing is a rollback, which went forward to commits of others.
+        which = "came after" if first else "were brought back by, or came after,"
         raise JobRefused(
-            f"{len(later)} commits came after job {job_id}; rolling it back would drop them.",
+            f"{len(later)} commits {which} job {job_id}; rolling it back would drop them.",
             next_step=f"If you mean it: neve rollback {facts.table} "
             f"--to-snapshot {found.snapshot_id}",
         )
     return _not_current(facts, found)
 
 
-def _ahead(facts: TableFacts, snapshot_id: int, job_id: str) -> SnapshotFacts:
-    """Undoing a rollback goes forward, which is safe while nothing was committed since."""
+def _refuse_if_fallen_off(facts: TableFacts, job_id: str) -> None:
+    """Of a job that committed something, all of which somebody has taken back."""
     if any(snapshot.job_id == job_id for snapshot in facts.snapshots):
         raise InputError(
             f"What job {job_id} committed is not in the history of table {facts.table} any more, "
             "or the state before it is gone: there is nothing that could be undone.",
             next_step=f"Look at neve snapshots {facts.table}.",
         )
+
+
+def _ahead(facts: TableFacts, snapshot_id: int, job_id: str) -> SnapshotFacts:
+    """Undoing a rollback goes forward, which is safe while nothing was committed since."""
+    _refuse_if_fallen_off(facts, job_id)
     found = facts.snapshot(snapshot_id)
     ahead = replace(facts, snapshot_id=snapshot_id).ancestry() if found else []
     if found is None or facts.snapshot_id not in {s.snapshot_id for s in ahead}:

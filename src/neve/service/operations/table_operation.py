@@ -30,7 +30,13 @@ from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.lease import HeldLease
 from neve.service.policies import DELETING
 from neve.service.services import Services
-from neve.service.undo import drop_undo_tag, follow_parent, keep_for_undo, take_back
+from neve.service.undo import (
+    drop_undo_tag,
+    follow_parent,
+    keep_for_undo,
+    state_before_in_nessie,
+    take_back,
+)
 
 
 class TableOperation(Protocol):
@@ -200,8 +206,10 @@ def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Ou
         return _taken_back(run, problem, after)
     figures = {**run.operation.figures(after), **done.counted}
     reason = run.operation.sentence(plan, run.operation.figures(run.before), figures)
+    note = state_before_in_nessie(run.before)
     if tag is not None:
-        reason = f"{reason} {follow_parent(services, run.held, after)}".strip()
+        note = follow_parent(services, run.held, after)
+    reason = f"{reason} {note}".strip()
     if failure is not None:
         reason = f"{reason} An error came after it: {failure.message}"
     if stopped is not None:
@@ -212,7 +220,7 @@ def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Ou
 
 def _tag(run: _Run, plan: Plan[Any]) -> TagToSet | None:
     window = run.operation.undo_window_seconds
-    if window is None or plan.snapshot_id is None:
+    if window is None or plan.snapshot_id is None or state_before_in_nessie(run.before):
         return None
     return keep_for_undo(run.services, run.before, run.job_id, window)[0]
 

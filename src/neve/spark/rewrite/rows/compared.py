@@ -41,7 +41,7 @@ class Compared:
 
     def add_missing(self, expected: Iterable[Any], schema: Schema, place: int) -> None:
         """Rows that were not found, or not as they should be."""
-        for table in expected:
+        for table in filter(len, expected):
             self.expected += _with_places(table, schema, place)
             place += table.num_rows
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from neve.model.errors import RowsCorrupt
-from neve.rows.arrow import arrow_field, field_id
+from neve.rows.arrow import arrow_field, children, field_id
 from neve.rows.names import NameMapping, with_ids
 from neve.rows.schema import Field
 
 #: Files say which offsets their writer had in memory; what is written is the same.
-_LARGE: Final = {"string": pa.large_string(), "binary": pa.large_binary()}
+_USUAL: Final = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,14 @@ def _is_as_wanted(found: Any, field: Field) -> bool:
     if found.nullable and not wanted.nullable:
         return False
     of = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
-    if of == _LARGE.get(field.type.name):
-        return True
-    return bool(pa.field("", of).equals(pa.field("", wanted.type), check_metadata=True))
+    return bool(pa.field("", _usual(of)).equals(pa.field("", wanted.type), check_metadata=True))
+
+
+def _usual(kind: Any) -> Any:
+    """The same type with the offsets that are written, at every depth."""
+    inside = [each.with_type(_usual(each.type)) for each in children(kind)]
+    if pa.types.is_struct(kind):
+        return pa.struct(inside)
+    if pa.types.is_map(kind):
+        return pa.map_(*inside)
+    return pa.list_(inside[0]) if pa.types.is_list(kind) else _USUAL.get(kind, kind)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from neve.parquet.assembly.plan import Part
 from neve.parquet.assembly.provide import SourceRows
 from neve.rows.deletes import live_mask
+from neve.spark.rewrite.rows.source import OpenedSource
 from neve.spark.rewrite.rows.sources import Sources
+
+#: Columns are asked for a few at a time, of the same files each time; each has a descriptor.
+MAX_OPENED: Final = 128
 
 
 class LiveReads:
@@ -28,6 +32,7 @@ class LiveReads:
         self, sources: Sources, share: Sequence[int], dictionaries: frozenset[int] = frozenset()
     ) -> None:
         self._sources, self._share, self._dictionaries = sources, share, dictionaries
+        self._opened: dict[int, OpenedSource] = {}
         #: Columns by source and row group, and by field id.
         self._held: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
 
@@ -35,15 +40,21 @@ class LiveReads:
         """Columns of a row group, which has `count` rows from position `first` of its file on."""
         held = self._held[source, ordinal]
         if missing := [id_ for id_ in ids if id_ not in held]:
-            number = self._share[source]
-            opened = self._sources.open(number, self._dictionaries)
+            opened = self._open(source)
             table = opened.rows.columns(opened, ordinal, first, missing)
-            mask = live_mask(self._sources.deleted[number], first, count)
-            if not mask.all():
-                table = table.filter(pa.array(mask))
+            deleted = self._sources.deleted[self._share[source]]
+            if len(deleted):
+                table = table.filter(pa.array(live_mask(deleted, first, count)))
             held.update(zip(missing, table.columns, strict=True))
         names = [self._sources.layout.fields[id_].name for id_ in ids]
         return pa.Table.from_arrays([held[id_] for id_ in ids], names=names)
+
+    def _open(self, source: int) -> OpenedSource:
+        if source not in self._opened:
+            if len(self._opened) == MAX_OPENED:
+                self._opened.clear()
+            self._opened[source] = self._sources.open(self._share[source], self._dictionaries)
+        return self._opened[source]
 
     def let_go(self, parts: Iterable[Part], ids: Sequence[int]) -> None:
         """Forget columns of some row groups."""

@@ -45,7 +45,10 @@ class SparkCluster:
 
     def writers(self, folder: Path) -> dict[str, psutil.Process]:
         """Drafts in the folder that some task has open, each with the process that writes it."""
-        found = {}
+        found: dict[str, psutil.Process] = {}
+        # Looked for often: processes are asked only when there is something to ask them about.
+        if not any(folder.rglob("*.tmp")):
+            return found
         for executor in self.executors():
             for child in _descendants(executor):
                 for name in _open_files(child.pid):
@@ -59,13 +62,20 @@ def executor_of(worker: psutil.Process) -> psutil.Process:
     return next(each for each in worker.parents() if EXECUTOR in " ".join(each.cmdline()))
 
 
-def wait_for(what: str, look: Callable[[], Found], seconds: float = 120.0) -> Found:
-    """What a look finds, looked for all the time."""
+def wait_for(
+    what: str,
+    look: Callable[[], Found],
+    seconds: float = 400.0,
+    during: subprocess.Popen[str] | None = None,
+) -> Found:
+    """What a look finds, looked for all the time; a process that ends early says why."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := look():
             return found
-        time.sleep(0.005)
+        if during is not None and during.poll() is not None:
+            raise AssertionError(f"{what} did not happen: {during.communicate()}")
+        time.sleep(0.01)
     raise AssertionError(f"{what} did not happen within {seconds:.0f} s")
 
 
@@ -86,6 +96,9 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     finally:
         for process in reversed(cluster.processes):
             process.terminate()
+        for executor in cluster.executors():
+            # One that is stopped does not listen, and nobody else ends it.
+            executor.kill()
         for process in cluster.processes:
             process.wait(timeout=60)
 

@@ -1,0 +1,5 @@
+"""Maintenance of Apache Iceberg tables by a Neve server, as tasks of Apache Airflow."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

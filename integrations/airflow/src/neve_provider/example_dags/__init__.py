@@ -1,0 +1,3 @@
+"""DAGs to copy from."""
+
+from __future__ import annotations
