@@ -168,7 +168,7 @@ COMMANDS: dict[str, Known] = {
         "consumers_app",
         RULE,
         "List readers of old snapshots that expiry waits for; add and remove them.",
-        "neve consumers add nightly sales.orders",
+        "neve consumers add nightly sales.orders --at 2026-01-01T00:00:00Z",
     ),
     "keys": Known(
         "keys",
