@@ -16,14 +16,13 @@ import cProfile
 import pstats
 import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from compaction import TARGET_BYTES, Bench
 from lake import TWINS
 from neve.model.policies import RewriteDataFilesArguments
-from neve.model.policy import CompactionPolicy, RewriteMode, Verify
+from neve.model.policy import CompactionPolicy, Verify
 from neve.spark.rewrite.task import run_task
 from neve.storage.access import storage_of
 from report import add_options, tell
@@ -37,7 +36,6 @@ SMALL = {"files": 1_000, "megabytes": 1.0}
 LARGE = {"files": 200, "megabytes": 5.0}
 BY_PYARROW = {"by_spark": False}
 LOW = {"entropy_bits": 12}
-WIDE_TINY = {"files": 200, "megabytes": 0.3, "columns": 300, "nested": True, **BY_PYARROW}
 
 #: How each table is made, and the statements that make it what the case is about.
 CASES: dict[str, dict[str, Any]] = {
@@ -65,9 +63,7 @@ CASES: dict[str, dict[str, Any]] = {
     "equality-deletes": {**SMALL, "equality_deletes": 500},
     "wide": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True, **BY_PYARROW},
     "wide-spark": {"files": 50, "megabytes": 6.0, "columns": 300, "nested": True},
-    "wide-tiny": WIDE_TINY,
-    # What planning leaves to Iceberg, rewritten all the same: the rule comes from this line.
-    "wide-tiny-native": {**WIDE_TINY, "engine": RewriteMode.REWRITE},
+    "wide-tiny": {"files": 200, "megabytes": 0.3, "columns": 300, "nested": True, **BY_PYARROW},
 }
 #: How many times fewer CPU-seconds are to be reached; the same for data of low entropy.
 GOALS = {
@@ -85,7 +81,6 @@ GOALS = {
     "wide": 1.0,
     "wide-spark": 1.0,
     "wide-tiny": 1.0,
-    "wide-tiny-native": 0.0,
 }
 UNVERIFIED = "unverified"
 
@@ -93,7 +88,6 @@ UNVERIFIED = "unverified"
 def run_case(bench: Bench, case: str, scale: float, *, verify_cost: bool) -> dict[str, Any]:
     options = dict(CASES[case])
     then, keep_mb = options.pop("then", ()), options.pop("keep_mb", 4)
-    asked = RewriteDataFilesArguments(engine=options.pop("engine", RewriteMode.AUTO))
     delete_files = int(options.pop("equality_deletes", 0) * scale)
     least = 2 * options.get("partitions", options.get("distinct", 4))
     options["files"] = max(least, int(options["files"] * scale))
@@ -108,12 +102,13 @@ def run_case(bench: Bench, case: str, scale: float, *, verify_cost: bool) -> dic
             delete_by_keys(bench.session, table, "c2", delete_files)
     policy = CompactionPolicy(TARGET_BYTES, min_row_group_bytes=keep_mb * 2**20)
     bench.wake()
-    ours = bench.neve(name, policy, asked)
+    ours = bench.neve(name, policy)
     theirs = bench.iceberg(name)
     on_top = None
     if verify_cost:
         bench.wake()
-        unverified = bench.neve(name, policy, replace(asked, verify=Verify.OFF), UNVERIFIED)
+        off = RewriteDataFilesArguments(verify=Verify.OFF)
+        unverified = bench.neve(name, policy, off, UNVERIFIED)
         on_top = ours["cpu_s"] / unverified["cpu_s"] - 1
     sums = [_sum(bench, f"lake.bench.{name}_{twin}") for twin in TWINS]
     if sums[0] != sums[1]:

@@ -47,8 +47,16 @@ def measured() -> Iterator[Usage]:
     seen = _own_seconds()
     before = dict(seen)
 
+    sampling_s = [0.0]
+
     def sample() -> None:
         root = psutil.Process()
+        try:
+            sample_until_stopped(root)
+        finally:
+            sampling_s[0] = time.thread_time()
+
+    def sample_until_stopped(root: psutil.Process) -> None:
         while not stop.wait(SAMPLE_SECONDS):
             seen.update(_own_seconds())
             tree_mb = _mb(root)
@@ -78,10 +86,12 @@ def measured() -> Iterator[Usage]:
         # A JVM that ends by itself takes along what its Python workers took: nobody waited for
         # them. What was seen of each process while it lived counts, where that is more.
         seen_of_each = sum(seconds - before.get(key, 0.0) for key, seconds in seen.items())
-        usage.cpu_s = max(waited_for, seen_of_each)
+        # Looking takes time as well, and on a busy machine seconds of it.
+        usage.cpu_s = max(waited_for, seen_of_each) - sampling_s[0]
         for key, seconds in seen.items():
             kind = key[2]
             usage.kinds[kind] = usage.kinds.get(kind, 0.0) + seconds - before.get(key, 0.0)
+        usage.kinds["driver"] = usage.kinds.get("driver", 0.0) - sampling_s[0]
 
 
 def _own_seconds() -> dict[tuple[int, float, str], float]:

@@ -73,9 +73,14 @@ class App:
         """The table that a name means, in a catalog of Neve's own or in Trino's."""
         if self.settings.engine != TRINO:
             return self.catalogs.parse(name)
-        known, trino = self.catalogs.names, self.settings.trino.catalog
-        default = self.catalogs.default if known else trino
-        return parse_table_ref(name, default_catalog=default, catalogs=[*known, trino])
+        default = self.catalogs.default if self.catalogs.names else self.settings.trino.catalog
+        return parse_table_ref(name, default_catalog=default, catalogs=self.catalog_names)
+
+    @property
+    def catalog_names(self) -> list[str]:
+        """Catalogs that a name of a table may begin with."""
+        has_trino = self.settings.engine == TRINO
+        return [*self.catalogs.names, *([self.settings.trino.catalog] if has_trino else [])]
 
     def telling(
         self, events: Callable[[JobEvent], None], warn: Callable[[str], None] | None = None

@@ -40,6 +40,8 @@ class Role(StrEnum):
 
 
 ALL_ROLES = tuple(Role)
+#: A signal may reach any thread, and then waits until the main one is at Python code again.
+WAKE_SECONDS = 0.5
 #: Wrappers send a signal to the process and to its group: that is one wish, and not two.
 SAME_SIGNAL_SECONDS = 1.0
 #: How often it is asked whether the digest of yesterday is due.
@@ -82,14 +84,15 @@ def run(
     with _signals(stop), ExitStack() as started:
         for part in parts:
             part.start()
-            started.callback(part.stop)
+            started.callback(_awake, part.stop)
         is_both = {Role.API, Role.WORKER} <= set(settings.roles)
         # A command has no key to hand its job over with.
         if is_both and not neve.access.settings.enabled:
             # What commands of this machine hand over must be run by somebody.
             started.enter_context(neve.announce(settings.host, _port(parts)))
         say(f"Serving: {', '.join(settings.roles)}.")
-        stop.wait()
+        while not stop.wait(WAKE_SECONDS):
+            pass
     fallen.tell()
 
 
@@ -265,6 +268,14 @@ class SchedulerPart:
         except NeveError as error:
             self._say(error.message)
             return None
+
+
+def _awake(do: Callable[[], None]) -> None:
+    """Let it be done in a thread beside, so that this one hears of a second signal."""
+    doing = threading.Thread(target=do, name="neve-ending", daemon=True)
+    doing.start()
+    while doing.is_alive():
+        doing.join(WAKE_SECONDS)
 
 
 def _open_to_all(host: str) -> ConfigError:

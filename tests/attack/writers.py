@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 from pyspark.sql import SparkSession
 
@@ -123,22 +119,6 @@ def _fast_forward(session: SparkSession, name: str) -> str:
     return name
 
 
-def _cherry_pick(session: SparkSession, name: str) -> str:
-    """What was written beside main, before somebody else wrote to main, is published on it."""
-    table = _table(session, name)
-    file = _any_file(table)
-    staged = table.newAppend().stageOnly().appendFile(_copied(session, table, file))
-    staged.commit()
-    table.refresh()
-    beside = max(
-        _ids(table) - _ancestors(table), key=lambda one: table.snapshot(one).sequenceNumber()
-    )
-    _append(session, name)
-    table.refresh()
-    table.manageSnapshots().cherrypick(beside).commit()
-    return name
-
-
 def _set_back_and_go_on(session: SparkSession, name: str) -> str:
     """Main is put on an older snapshot, and somebody writes on top of that."""
     _roll_back(session, name)
@@ -159,31 +139,6 @@ def _rewrite_manifests(session: SparkSession, name: str) -> str:
     action = actions.get(session._jsparkSession).rewriteManifests(_table(session, name))
     action.execute()
     return name
-
-
-def _any_file(table: Any) -> Any:
-    tasks = table.newScan().planFiles().iterator()
-    if not tasks.hasNext():
-        raise Refused("There is no file.")
-    return tasks.next().file()
-
-
-def _copied(session: SparkSession, table: Any, file: Any) -> Any:
-    """The same rows under another path."""
-    source = Path(urlparse(file.location()).path)
-    target = source.with_name(f"copied-{uuid.uuid4()}.parquet")
-    shutil.copy(source, target)
-    files = _jvm(session).org.apache.iceberg.DataFiles
-    builder = files.builder(table.specs().get(file.specId())).copy(file)
-    return builder.withPath(target.as_uri().replace("file://", "file:")).build()
-
-
-def _ids(table: Any) -> set[int]:
-    return {snapshot.snapshotId() for snapshot in table.snapshots()}
-
-
-def _ancestors(table: Any) -> set[int]:
-    return {entry.snapshotId() for entry in table.history()}
 
 
 def _jvm(session: SparkSession) -> Any:
@@ -227,7 +182,6 @@ ACTIONS: dict[str, Action] = {
     "roll back": _roll_back,
     "set back and go on": _set_back_and_go_on,
     "fast forward": _fast_forward,
-    "cherry-pick": _cherry_pick,
     "replace table": _replace_table,
     "rewrite manifests": _rewrite_manifests,
     "keep files": _sql("ALTER TABLE {name} SET TBLPROPERTIES ('gc.enabled' = 'false')"),

@@ -297,11 +297,21 @@ def check_answers(
         if question.is_beyond_arrow:
             continue
         answer = questions.by_pyiceberg(world, question) if asks_pyiceberg else None
-        if answer is not None:
+        if answer is not None and not _is_its_own_fault(theirs, question, answer, expected):
             expect(f"{told} by pyiceberg", answer, expected)
         if in_new is not None:
             expected = questions.truth(question, in_new)
             expect(f"{told} by DuckDB", questions.by_duckdb(paths, question), expected)
+
+
+def _is_its_own_fault(
+    theirs: World, question: questions.Question, answer: questions.Ids, expected: questions.Ids
+) -> bool:
+    """Whether pyiceberg leaves out the same rows where Iceberg wrote the files.
+
+    It finds no row by 3e30 in a table that is partitioned by such numbers, whoever wrote it.
+    """
+    return answer != expected and questions.by_pyiceberg(theirs, question) == answer
 
 
 def _is_answered(world: World, drawn: Sequence[questions.Question]) -> bool:

@@ -25,6 +25,8 @@ from neve.model.table import TableRef
 from neve.store.opening import open_store
 from neve.testing.spark_cluster import SparkCluster, executor_of, spark_cluster, wait_for
 
+pytestmark = pytest.mark.promise(44)
+
 TABLE = TableRef("lake", ("db",), "events")
 #: Two groups of so many files, each of about two megabytes that do not compress.
 GROUPS, FILES, ROWS = 2, 12, 130_000
@@ -122,11 +124,8 @@ class Lake:
         return self.begin("compact", "lake.db.events")
 
     def uncommitted(self) -> set[str]:
-        store = open_store(self.state)
-        try:
-            return {path.removeprefix("file://") for path in store.uncommitted_files(TABLE)}
-        finally:
-            store.close()
+        found = open_store(self.state).uncommitted_files(TABLE)
+        return {path.removeprefix("file://") for path in found}
 
 
 @pytest.fixture

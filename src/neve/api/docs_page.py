@@ -75,13 +75,15 @@ def _curl(document: Any, path: str, method: str) -> str:
     return f"<pre>curl -X {method.upper()} localhost:8080{escape(path)}{escape(body)}</pre>"
 
 
-def resolved(document: Any, part: Any) -> Any:
-    """The part with its references replaced by what they mean."""
+def resolved(document: Any, part: Any, inside: tuple[str, ...] = ()) -> Any:
+    """The part with its references replaced by what they mean; not again inside of themselves."""
     if isinstance(part, list):
-        return [resolved(document, item) for item in part]
+        return [resolved(document, item, inside) for item in part]
     if not isinstance(part, dict):
         return part
     if "$ref" in part:
         name = part["$ref"].rpartition("/")[2]
-        return resolved(document, document["components"]["schemas"][name])
-    return {key: resolved(document, value) for key, value in part.items()}
+        if name in inside:
+            return {"as": name}
+        return resolved(document, document["components"]["schemas"][name], (*inside, name))
+    return {key: resolved(document, value, inside) for key, value in part.items()}

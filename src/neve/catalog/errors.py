@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -68,6 +70,28 @@ def failures() -> tuple[type[BaseException], ...]:
     """All that goes wrong between here, a catalog and its storage."""
     wrong = (OSError, ValueError, KeyError, TypeError, NotImplementedError, ImportError)
     return (*unreachable(), *ICEBERG_ERRORS, *wrong)
+
+
+#: What bytes that were made to do harm do to those who decode them.
+DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SystemError,
+    struct.error,
+    zlib.error,
+)
+DECODERS = (("cramjam", "DecompressionError"), ("zstandard", "ZstdError"))
+
+
+def damage() -> tuple[type[BaseException], ...]:
+    """All that goes wrong where files of a table are decoded by pyiceberg and Arrow."""
+    used = (getattr(sys.modules.get(module), name, None) for module, name in DECODERS)
+    return (*failures(), *DAMAGE, *(error for error in used if error is not None))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pyiceberg.io import FileIO
 
 from neve.model.errors import ExecutionError
 from neve.model.metadata_change import MAIN, MetadataChange
+from neve.planning.yaml_documents import without_twins
 
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 DEFAULT_PREVIOUS_VERSIONS = 100
@@ -33,7 +34,7 @@ def read_json(io: FileIO, location: str) -> Json:
         data = gzip.decompress(data)
     text = data.decode()
     try:
-        exact = json.loads(text, parse_float=Decimal, object_pairs_hook=_without_twins)
+        exact = json.loads(text, parse_float=Decimal, object_pairs_hook=without_twins)
         found: Json = json.loads(text)
         faithful = exact == json.loads(to_text(found), parse_float=Decimal)
     except (ValueError, OverflowError) as error:
@@ -49,13 +50,6 @@ def _unfaithful(location: str) -> ExecutionError:
         "so nothing was changed.",
         next_step="Let the engine that wrote it commit once more, and run the command again.",
     )
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("A key is given twice.")
-    return found
 
 
 def to_text(metadata: Json) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
-from neve.catalog.errors import failures, first_line, unreachable
+from neve.catalog.errors import damage, first_line, unreachable
 from neve.catalog.projection import keep_nulls
 from neve.catalog.pushed_filters import row_filter
 from neve.model.database import QueryLimits, Wanted
@@ -22,17 +21,6 @@ from neve.planning.locations import is_within
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What bytes that were made to do harm do to those who decode them.
-DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    struct.error,
-)
 #: How clients of storage speak of a storage that does not answer.
 AWAY = re.compile(r"(?i)aws error|google::cloud|azure|curl|connection|timed? ?out")
 
@@ -63,10 +51,6 @@ def read_rows(
         return pa.Table.from_batches(batches, schema=reader.schema)
     except damage() as error:
         raise _unreadable(ref, error) from error
-
-
-def damage() -> tuple[type[BaseException], ...]:
-    return (*failures(), *DAMAGE)
 
 
 def _bounded(

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 
 from neve.catalog.careful_tables import refuse_own_code
-from neve.catalog.errors import failures, first_line, table_errors
+from neve.catalog.errors import damage, first_line, table_errors, unreachable
 from neve.catalog.metadata_commit import REFUSED, unsure
 from neve.model.errors import (
     CatalogError,
@@ -20,6 +20,7 @@ from neve.model.errors import (
     CommitUnknown,
     ExecutionError,
     NeveError,
+    TableDamaged,
 )
 from neve.model.table import TableRef
 
@@ -50,10 +51,10 @@ def send(
         raise CommitConflict(
             f"Table {ref} has changed meanwhile: {first_line(error)}", next_step="Try again."
         ) from error
-    except failures() as error:
-        raise CatalogError(
-            f"Manifests of {ref} could not be written: {first_line(error)}"
-        ) from error
+    except damage() as error:
+        is_damaged = not isinstance(error, (OSError, *unreachable()))
+        kind = TableDamaged if is_damaged else CatalogError
+        raise kind(f"Manifests of {ref} could not be written: {first_line(error)}") from error
     uuid = AssertTableUUID(uuid=judged.metadata.table_uuid)
     asserted = (*requirements, *more_requirements, uuid)
     # What pyiceberg wraps around it would send the request again.

@@ -22,7 +22,9 @@ from neve.model.sizes import format_size
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server", envvar="NEVE_SERVER", help="Ask a server, e.g. http://localhost:8080."
+        "--server",
+        envvar="NEVE_SERVER",
+        help="Ask a server, e.g. http://localhost:8080; NEVE_API_KEY tells it who asks.",
     ),
 ]
 JobArgument = Annotated[

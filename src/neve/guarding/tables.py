@@ -9,13 +9,13 @@ from typing import Any
 from neve.access.rights import Caller, Right
 from neve.guarding.notes import Notes
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, InputError, TableNotFound, UnknownCatalog
+from neve.model.errors import AccessDenied, InputError, TableNotFound
 from neve.model.expiry import Consumer
 from neve.model.facts import TableFacts
 from neve.model.found import Found
 from neve.model.policies import EffectivePolicy, PolicyRule
 from neve.model.stored_policy import StoredPolicy
-from neve.model.table import TableRef
+from neve.model.table import TableRef, split_name
 from neve.neve import Neve
 
 
@@ -33,13 +33,10 @@ class GuardedTables(Neve):
 
     def table(self, name: Table) -> TableRef:
         """The table that a name means, if the caller has the right of this request on it."""
-        try:
-            ref = super().table(name)
-        except UnknownCatalog as error:
-            if self._sees_all:
-                raise
+        if not self._sees_all and self._is_nowhere(str(name)):
             # Which catalogs there are is for whoever looks at all of them.
-            raise _no_table(str(name), str(name).partition(".")[0]) from error
+            raise _no_table(str(name), str(name).partition(".")[0])
+        ref = super().table(name)
         self._notes.table = str(ref)
         self._allow(ref, (self._right,))
         return ref
@@ -100,13 +97,12 @@ class GuardedTables(Neve):
         return Found([table for table in found.tables if self.caller.sees(table)], problems)
 
     def _is_nowhere(self, name: str) -> bool:
+        """Whether it names a catalog that is not configured."""
         try:
-            super().table(name)
-        except UnknownCatalog:
-            return True
+            parts = split_name(name)
         except InputError:
             return False
-        return False
+        return len(parts) > 2 and parts[0] not in self._app.catalog_names
 
     def policy(self, table: Table, overrides: Overrides = None) -> EffectivePolicy:
         """The table's policy; of policies that are not for it, a tenant hears nothing."""

@@ -6,7 +6,6 @@ NeveError
 ├── InputError                 what the user asked for cannot be understood
 │   ├── FilterError            a predicate, with the position of the offending token
 │   ├── PlanFileError          a plan file that is unreadable, edited by hand or of another version
-│   ├── UnknownCatalog         a name that begins with no configured catalog
 │   ├── KeyReused              an idempotency key that came with other rows before
 │   ├── QueryRefused           a statement that QUERY does not run
 │   └── RecordsRefused         rows that do not fit their table, with a sentence for each field
@@ -93,10 +92,6 @@ class FilterError(InputError):
 
 class PlanFileError(InputError):
     """The plan file cannot be used."""
-
-
-class UnknownCatalog(InputError):
-    """There is no such catalog."""
 
 
 class KeyReused(InputError):

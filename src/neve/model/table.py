@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from unicodedata import category
 
-from neve.model.errors import InputError, UnknownCatalog
+from neve.model.errors import InputError
 
 PLAIN_PART = re.compile(r"[\w$@-]+", re.UNICODE)
 QUOTED_PART = re.compile(r"`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"")
@@ -54,7 +54,7 @@ def parse_table_ref(text: str, *, default_catalog: str, catalogs: Collection[str
             f"{text!r} is not a table name.",
             next_step="Write catalog.namespace.table or namespace.table.",
         )
-    raise UnknownCatalog(
+    raise InputError(
         f"There is no catalog named {parts[0]!r} (configured: {known}).",
         next_step="Write catalog.namespace.table with a configured catalog, "
         "or add the catalog to neve.yaml.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib import metadata
 from typing import Final
 
@@ -35,6 +36,8 @@ class Writer:
         return self.version < since.get(self.application, (0, 0, 0))
 
 
+# Thousands of files have a few writers between them.
+@lru_cache(maxsize=256)
 def parse(created_by: bytes | None) -> Writer | None:
     """The writer, if its name has the usual form."""
     match = _CREATED_BY.match(created_by or b"")
@@ -70,6 +73,7 @@ def common_name(names: Sequence[bytes | None], *, has_int96: bool) -> bytes | No
     return own_name()
 
 
+@cache
 def own_name() -> bytes:
     """What Neve calls itself where several applications wrote the pages."""
     try:

@@ -19,7 +19,6 @@ from neve.planning.refusals import (
     refusal_to_copy_in_store,
     refusal_to_rewrite,
     refuses_nothing,
-    slower_than_iceberg,
 )
 
 MB = 1024 * 1024
@@ -87,8 +86,6 @@ class EngineRow:
     #: Before anything was learned: wrong by a factor perhaps.
     bytes_per_second: Interval
     requests: Callable[[Transfer], Requests]
-    #: Why a later row is faster, or None; it is asked only where nobody named an engine.
-    yields: Callable[[GroupFacts], str | None] = refuses_nothing
 
 
 #: A disk or a store.
@@ -131,7 +128,6 @@ ENGINES: tuple[EngineRow, ...] = (
         proofs=(RowFingerprints,),
         bytes_per_second=REWRITE_SPEED,
         requests=requests_of_rewrites,
-        yields=slower_than_iceberg,
     ),
     EngineRow(
         Engine.SPARK,

@@ -22,13 +22,6 @@ COPYABLE_SCHEMES = ("file:", STORE_SCHEME, *ARROW_SCHEMES)
 BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
 #: Types whose values nobody but Iceberg's own reader and writer is trusted with.
 LEFT_TO_ICEBERG = re.compile(r"\b(variant|geometry|geography|unknown)\b")
-#: Types that have values of their own, in the text of any type.
-_LEAF = re.compile(
-    r"\b(?:boolean|int|long|float|double|date|time|timestamp\w*|string|uuid|binary|fixed|decimal)\b"
-)
-#: Measured by `benchmarks/native.py wide-tiny` (docs/decisions/0039-sources-are-read-once.md).
-TINY_CHUNK_BYTES = 2 * 1024
-MANY_CHUNKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +71,6 @@ def refusal_to_copy_in_store(group: GroupFacts) -> str | None:
 def refusal_to_rewrite(group: GroupFacts) -> str | None:
     """Why rows are left to Iceberg's own reader and writer, or None."""
     return _task_refusal(group) or _rows_refusal(group)
-
-
-def slower_than_iceberg(group: GroupFacts) -> str | None:
-    """Why tasks of ours would take longer than Iceberg's own reader and writer, or None.
-
-    Each column chunk takes a task some time however little it holds. Iceberg's action takes less
-    for one, and as much as thousands of them for every group.
-    """
-    columns = sum(len(_LEAF.findall(column.type)) or 1 for column in group.table.columns)
-    chunks = columns * sum(file.row_groups or 1 for file in group.files)
-    average = sum(file.size_bytes for file in group.files) / max(1, chunks)
-    if chunks < MANY_CHUNKS or average >= TINY_CHUNK_BYTES:
-        return None
-    return (
-        f"{chunks:,} column chunks of {format_size(average)} on average are rewritten faster by "
-        f"Iceberg (below {format_size(TINY_CHUNK_BYTES)})"
-    )
 
 
 def refusal_to_read_back(table: TableFacts) -> str | None:

@@ -24,8 +24,6 @@ def route(group: GroupFacts, mode: RewriteMode) -> Route:
     why: str | None = None
     for row in allowed(mode):
         refusal = row.refuses(group)
-        if refusal is None and mode is RewriteMode.AUTO:
-            refusal = row.yields(group)
         if refusal is None:
             return Route(row.engine, _reason(row, group, why, mode) + _whole(row, group))
         why = refusal

@@ -2,7 +2,8 @@
 
 A schedule that fires outside of the window stays due until the window opens. Where clocks are
 changed, a time that does not exist counts as the first moment after the gap, and one that exists
-twice as its first occurrence.
+twice as its first occurrence. Where the minute or the hour begins with `*`, what the clock shows
+counts, as with cron: minutes that it skips are left out, and those that it shows twice come twice.
 """
 
 from __future__ import annotations

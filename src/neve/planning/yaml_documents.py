@@ -50,10 +50,10 @@ def without_comments(text: str) -> str:
 
 
 def parse_json(text: str) -> object:
-    return _parsed("JSON", text, partial(json.loads, object_pairs_hook=_without_twins))
+    return _parsed("JSON", text, partial(json.loads, object_pairs_hook=without_twins))
 
 
-def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """One of two values of a key would be ignored, and nobody would know which."""
     found = dict(pairs)
     if len(found) != len(pairs):

@@ -175,9 +175,12 @@ def _judge_rollback(job: Job, facts: TableFacts) -> tuple[JobState, str]:
     tag = next((ref for ref in facts.refs if ref.name == UNDO_TAG_PREFIX + job.job_id), None)
     if tag is None:
         return JobState.FAILED, "It ended before it changed the table."
+    if tag.snapshot_id == facts.snapshot_id:
+        return JobState.FAILED, "The table is where it was when it began."
     now = {snapshot.snapshot_id for snapshot in facts.ancestry()}
     if tag.snapshot_id in now:
-        return JobState.FAILED, "It ended before the table went to another snapshot."
+        # The tag comes with the change: this one undid another, and went forward.
+        return JobState.SUCCEEDED, f"The table was found to have gone on from {tag.snapshot_id}."
     then = replace(facts, snapshot_id=tag.snapshot_id).ancestry()
     common = next((s.snapshot_id for s in then if s.snapshot_id in now), facts.snapshot_id)
     return JobState.SUCCEEDED, f"The table was found to have gone back to snapshot {common}."

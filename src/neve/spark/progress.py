@@ -44,6 +44,16 @@ def report_tasks(session: SparkSession, reporter: Reporter) -> Iterator[None]:
 
     with _repeated(report):
         yield
+    with suppress(Py4JError, OSError):
+        tasks.count()
+    if tasks.failed and callable(reporter):
+        reporter(told_of_failures(tasks.failed))
+
+
+def told_of_failures(number: int) -> str:
+    """Tasks that were begun again, whoever wrote their code."""
+    tasks = "1 task" if number == 1 else f"{number} tasks"
+    return f"{tasks} failed or went with an executor, and Spark began them again."
 
 
 @contextmanager
@@ -65,6 +75,7 @@ class _Tasks:
         self._tracker = java_context.sc().statusTracker()
         self._tag = tag
         self._seen: dict[int, tuple[int, int]] = {}
+        self._failed: dict[int, int] = {}
         #: Jobs of before have nothing to do with what is reported now.
         self._before = set(self._jobs())
 
@@ -77,10 +88,16 @@ class _Tasks:
                 stage = _value(self._tracker.getStageInfo(stage_id))
                 if stage is not None:
                     self._seen[stage_id] = (stage.numCompletedTasks(), stage.numTasks())
+                    self._failed[stage_id] = stage.numFailedTasks()
         return (
             sum(done for done, _ in self._seen.values()),
             sum(total for _, total in self._seen.values()),
         )
+
+    @property
+    def failed(self) -> int:
+        """Attempts that came to nothing, of all stages that were seen."""
+        return sum(self._failed.values())
 
     def _jobs(self) -> list[int]:
         return [int(job_id) for job_id in self._tracker.getJobIdsForTag(self._tag)]

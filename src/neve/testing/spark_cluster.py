@@ -45,7 +45,10 @@ class SparkCluster:
 
     def writers(self, folder: Path) -> dict[str, psutil.Process]:
         """Drafts in the folder that some task has open, each with the process that writes it."""
-        found = {}
+        found: dict[str, psutil.Process] = {}
+        # Looked for often: processes are asked only when there is something to ask them about.
+        if not any(folder.rglob("*.tmp")):
+            return found
         for executor in self.executors():
             for child in _descendants(executor):
                 for name in _open_files(child.pid):
@@ -62,7 +65,7 @@ def executor_of(worker: psutil.Process) -> psutil.Process:
 def wait_for(
     what: str,
     look: Callable[[], Found],
-    seconds: float = 200.0,
+    seconds: float = 400.0,
     during: subprocess.Popen[str] | None = None,
 ) -> Found:
     """What a look finds, looked for all the time; a process that ends early says why."""
@@ -72,7 +75,7 @@ def wait_for(
             return found
         if during is not None and during.poll() is not None:
             raise AssertionError(f"{what} did not happen: {during.communicate()}")
-        time.sleep(0.002)
+        time.sleep(0.01)
     raise AssertionError(f"{what} did not happen within {seconds:.0f} s")
 
 

@@ -48,12 +48,12 @@ def refused(run):
         ),
         (["plan", "nothing.*"], "InputError", "No table matches nothing.*."),
         (["health", "events"], "InputError", "'events' is not a table name."),
-        (["health", "prod.db.events"], "UnknownCatalog", "There is no catalog named 'prod'"),
+        (["health", "prod.db.events"], "InputError", "There is no catalog named 'prod'"),
         (["health", "db.events; DROP TABLE x"], "InputError", "'db.events; DROP TABLE x' is not a"),
         (["compact", "db.`it's; --`"], "TableNotFound", "There is no table lake.db.`it's; --`."),
         (["compact", 'db."quo""ted"'], "TableNotFound", 'There is no table lake.db.`quo"ted`.'),
         (["history", "db.[/]"], "InputError", "'db.[/]' is not a table name"),
-        (["tables", "a.b.c.d"], "UnknownCatalog", "There is no catalog named 'a'"),
+        (["tables", "a.b.c.d"], "InputError", "There is no catalog named 'a'"),
     ],
 )
 def test_tables_that_are_not_there(only_looking, refused, words, kind, message):

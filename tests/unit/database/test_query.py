@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -176,3 +178,45 @@ def _with_query(rules, **more):
     from dataclasses import replace
 
     return replace(rules, query=replace(rules.query, **more))
+
+
+def spoilt(path, seed):
+    """Bytes of a file, some of them changed, most of those where lengths stand."""
+    chance, spoilt = random.Random(seed), bytearray(path.read_bytes())
+    for _ in range(chance.choice((1, 3, 20))):
+        near_end = len(spoilt) - 1 - chance.randrange(min(len(spoilt), 600))
+        place = chance.choice((near_end, chance.randrange(len(spoilt))))
+        spoilt[place] = chance.choice((0, 255, 127, 128, chance.randrange(256)))
+    return bytes(spoilt)
+
+
+@contextmanager
+def suppress_told(messages):
+    try:
+        yield
+    except NeveError as error:
+        messages.append(error.message)
+
+
+@pytest.mark.promise(62)
+def test_whatever_bytes_files_hold_an_answer_or_a_sentence_comes(tmp_path):
+    """Data files, manifests and manifest lists; WRITE reads manifest lists, too."""
+    with open_neve(tmp_path) as neve:
+        made = neve.database
+        create(made)
+        write(made, *({"name": "x" * n, "age": n} for n in range(50)))
+        files = sorted((tmp_path / "lake").rglob("*.parquet")) + sorted(tmp_path.rglob("*.avro"))
+        kept = {path: path.read_bytes() for path in files}
+        messages = []
+        for seed in range(24):
+            path = files[seed % len(files)]
+            path.write_bytes(spoilt(path, seed))
+            with suppress_told(messages):
+                rows(made, "SELECT sum(age) AS s FROM users WHERE age > 5")
+            if path.suffix == ".avro" and seed % 2:
+                with suppress_told(messages):
+                    write(made, {"name": "y"})
+            path.write_bytes(kept[path])
+        assert len(messages) > 12
+        assert not any("\n" in message for message in messages)
+        assert rows(made, "SELECT max(age) AS m FROM users") == [{"m": 49}]

@@ -186,36 +186,3 @@ def test_a_plan_says_that_a_large_file_stays_in_one_piece(deletes, asked, told):
     several = replace(group, target_file_size_bytes=MB)
     assert ("; 2 files above the target size stay" in route(several, asked).reason) == told
     assert whole not in route(replace(group, target_file_size_bytes=300 * MB), asked).reason
-
-
-STRUCT = "struct<7: n: optional long, 8: t: optional string>"
-#: 300 columns with values; the partition is made of the first one.
-WIDE = (column("day", "string"), column("s", STRUCT), *(column("n", "long"),) * 297)
-
-
-def wide(size_bytes, files):
-    return [data_file(f"f{number}", size_bytes) for number in range(files)]
-
-
-@pytest.mark.parametrize(
-    ("size_kb", "files", "columns", "engine"),
-    [
-        (200, 50, WIDE, Engine.SPARK),
-        (2_000, 50, WIDE, Engine.REWRITE),
-        (200, 20, WIDE, Engine.REWRITE),
-        (1, 2_000, WIDE[:3], Engine.REWRITE),
-        (1, 5_000, WIDE[:3], Engine.SPARK),
-    ],
-)
-def test_thousands_of_crumbs_are_left_to_whoever_is_faster(size_kb, files, columns, engine):
-    chosen = routed(wide(size_kb * 1024, files), columns=columns)
-
-    assert chosen.engine is engine
-    assert ("are rewritten faster by Iceberg" in chosen.reason) == (engine is Engine.SPARK)
-
-
-def test_whoever_asks_for_an_engine_gets_it_however_slow():
-    crumbs = wide(200 * 1024, 50)
-
-    assert routed(crumbs, columns=WIDE, asked=RewriteMode.REWRITE).engine is Engine.REWRITE
-    assert "15,000 column chunks of 683 B" in routed(crumbs, columns=WIDE).reason

@@ -67,6 +67,36 @@ def test_a_schedule_in_the_hour_that_is_left_out_fires_right_after_it():
     assert next_run("30 2 * * *", None, before, before, BERLIN) == at("2026-03-29 01:00")
 
 
+LORD_HOWE, SANTIAGO = "Australia/Lord_Howe", "America/Santiago"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "zone", "after", "fires"),
+    [
+        # What the clock shows: it skips the hour in spring, and shows it twice in autumn.
+        ("*/30 2 * * *", BERLIN, "2026-03-29 00:00", ["2026-03-30 00:00", "2026-03-30 00:30"]),
+        (
+            "*/30 2 * * *",
+            BERLIN,
+            "2026-10-24 23:00",
+            ["2026-10-25 00:00", "2026-10-25 00:30", "2026-10-25 01:00", "2026-10-25 01:30"],
+        ),
+        ("15 * * * *", BERLIN, "2026-03-29 00:00", ["2026-03-29 00:15", "2026-03-29 01:15"]),
+        # Half an hour, and midnight itself.
+        ("15 2 * * *", LORD_HOWE, "2026-10-03 14:00", ["2026-10-03 15:30", "2026-10-04 15:15"]),
+        ("45 1 * * *", LORD_HOWE, "2026-04-04 13:30", ["2026-04-04 14:45", "2026-04-05 15:15"]),
+        ("0 0 * * *", SANTIAGO, "2026-09-06 03:00", ["2026-09-06 04:00", "2026-09-07 03:00"]),
+    ],
+)
+def test_clocks_that_are_changed_lose_no_turn_of_a_day(schedule, zone, after, fires):
+    found, moment = [], at(after)
+    for _ in fires:
+        moment = next_slot(schedule, zone, moment)
+        found.append(moment)
+
+    assert found == [at(text) for text in fires]
+
+
 def test_a_schedule_in_the_hour_that_comes_twice_fires_once():
     """On 25 October 2026, clocks in Berlin go from 03:00 to 02:00."""
     first = next_run("30 2 * * *", None, at("2026-10-24 20:00"), at("2026-10-24 20:00"), BERLIN)

@@ -15,6 +15,7 @@ from neve import Neve
 from neve.model.errors import ConfigError, EnvironmentProblem, ExecutionError
 from neve.model.job import JobState
 from neve.serve import Role, ServeSettings, _signals, run
+from neve.service.worker import Worker
 
 WAIT_SECONDS = 30
 
@@ -190,6 +191,57 @@ def test_a_signal_that_comes_twice_at_once_is_one(first, second):
     assert signal.getsignal(first) is before
 
 
+@pytest.mark.promise(44)
+@pytest.mark.parametrize("role", Role)
+def test_a_signal_that_reaches_another_thread_ends_the_process_all_the_same(neve, role):
+    """Which thread it is the system decides, and the main one may be asleep."""
+    said, stop, taken = [], threading.Event(), []
+
+    def send():
+        wait_for(lambda: any(text.startswith("Serving") for text in said))
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        # Whoever never hears of it must not keep the tests.
+        taken.append(stop.wait(5))
+        stop.set()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    run(neve, ServeSettings((role,), port=0), make_config=config, say=said.append, stop=stop)
+    thread.join()
+
+    assert taken == [True]
+
+
+@pytest.mark.promise(44)
+def test_a_second_signal_ends_it_at_once_whatever_it_waits_for(neve, monkeypatch):
+    said, over = [], threading.Event()
+    monkeypatch.setattr("neve.serve.SAME_SIGNAL_SECONDS", 0.0)
+    drain = Worker.drain
+    monkeypatch.setattr(Worker, "drain", lambda *said: over.wait(20) and drain(*said))
+
+    def send():
+        for wanted in ("Serving", ""):
+            wait_for(lambda wanted=wanted: any(text.startswith(wanted) for text in said))
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+            time.sleep(0.7)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(neve, ServeSettings((Role.WORKER,)), say=said.append)
+    taken = time.monotonic() - began
+    thread.join()
+    over.set()
+    wait_for(lambda: not threads_of_neve())
+
+    assert taken < 10
+
+
+def threads_of_neve():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("neve-")]
+
+
 def mistake(*_):
     raise ValueError("a mistake")
 
@@ -217,7 +269,7 @@ def test_a_process_whose_part_ends_by_itself_ends_as_a_whole(neve, monkeypatch, 
 
     with pytest.raises(ExecutionError, match="ended by itself"):
         run(neve, settings, make_config=config)
-    wait_for(lambda: not [t for t in threading.enumerate() if t.name.startswith("neve-")])
+    wait_for(lambda: not threads_of_neve())
 
 
 def _request(neve, operation):

@@ -322,13 +322,43 @@ def test_what_a_lost_job_committed_and_somebody_took_back_keeps_its_tag(
     assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, 1)
 
 
-def test_the_tag_of_a_lost_rollback_stays(services, lake, store, tagged):
-    lake.append(data_file("bad", MB))
+def go_nowhere(lake):
+    """The state that the tag was set on is still the current one."""
+
+
+def go_forward(lake):
+    """As undoing a rollback does: what is left behind is an earlier state."""
+    lake.append(data_file("brought back", MB))
+
+
+def go_back(lake):
+    lake.append(data_file("other", MB))
+    lake.facts = replace(
+        lake.facts,
+        snapshots=tuple(
+            replace(s, parent_id=None) if s.snapshot_id == 2 else s for s in lake.facts.snapshots
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("went", "state", "told"),
+    [
+        (go_nowhere, JobState.FAILED, "is where it was"),
+        (go_forward, JobState.SUCCEEDED, "gone on from 1"),
+        (go_back, JobState.SUCCEEDED, "gone back"),
+    ],
+)
+def test_a_lost_rollback_is_judged_by_where_the_table_is_and_keeps_its_tag(
+    services, lake, store, tagged, went, state, told
+):
     tagged(operation="rollback")
+    went(lake)
 
     settle_left_behind(services, TABLE)
 
-    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, 1)
+    assert (store.job("lost").state, tag_at(lake)) == (state, 1)
+    assert told in store.job("lost").reason
 
 
 @pytest.mark.parametrize("first", ["lost", "theirs"])

@@ -26,7 +26,7 @@ from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
 from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
-from neve.spark.rewrite.rows import compared, prove, provider
+from neve.spark.rewrite.rows import as_read, compared, kept, prove, provider
 from neve.spark.rewrite.rows.source import FileRows
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
@@ -623,3 +623,60 @@ def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, mon
 
     assert file.proof.problem is None
     assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
+
+
+def test_a_footer_that_readers_take_for_another_is_refused(place, monkeypatch):
+    """Our own parser agrees with itself, so that another one is asked."""
+    place.keep = 2**20
+    real = as_read.read_as
+
+    def elsewhere(metadata, group, leaf):
+        start, chunk = real(metadata, group, leaf)
+        return start, replace(chunk, codec="LZ4")
+
+    monkeypatch.setattr(kept, "read_as", elsewhere)
+    result = place.run()
+
+    assert "Readers take a chunk of the new file for another one" in result.refused
+    assert not place.new_files()
+
+
+def test_what_arrow_finds_elsewhere_is_refused(place, monkeypatch):
+    place.keep = 2**20
+    real = as_read.read_as
+    monkeypatch.setattr(prove, "read_as", lambda *asked: (5, real(*asked)[1]))
+
+    assert "in another place" in place.run().refused
+    assert not place.new_files()
+
+
+@pytest.mark.parametrize("wrongly", [False, True])
+def test_chunks_of_pages_of_several_kinds_are_read_as_a_whole(place, monkeypatch, wrongly):
+    """One source has other pages: its own are encoded, and stand among those of the others."""
+    place.keep = 2**20
+    big = [f"{n:05d}-{'x' * 90}" for n in range(ROWS * 40)]
+    for number, one in enumerate(place.inputs):
+        table = pa.table([list(range(len(big))), big], schema=FILE)
+        path = place.folder / f"{number}.parquet"
+        pq.write_table(table, path, use_dictionary=False, compression="snappy")
+        size = path.stat().st_size
+        place.inputs[number] = replace(one, size_bytes=size, record_count=len(big))
+    place.delete_positions(1, 7)
+    read_back = []
+    real = FileRows.batches
+
+    def noted(self, opened, ordinal, ids, rows):
+        for table in real(self, opened, ordinal, ids, rows):
+            if self.source.path != "what was encoded":
+                read_back.append(tuple(ids))
+                if wrongly:
+                    table = pa.concat_tables([table.slice(1), table.slice(0, 1)])
+            yield table
+
+    monkeypatch.setattr(FileRows, "batches", noted)
+    (file,) = place.run().files
+
+    assert min(file.bytes_by_kind["joined"], file.bytes_by_kind["encoded"]) > 0
+    assert read_back == [(1, 2)]
+    assert (file.proof.problem is not None) == wrongly
+    assert file.metrics.value_counts == {1: 3 * len(big) - 1, 2: 3 * len(big) - 1}

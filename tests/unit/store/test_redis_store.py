@@ -126,7 +126,7 @@ def test_what_is_over_leaves_nothing_in_the_queue(server, store):
     assert left == {
         *("layout", "seq", "turn", "turns", "ends", "lease"),
         *("job", "jobs", "jobs_of", "ended", "outcomes"),
-        *("events", "events_of", "event_numbers", "totals"),
+        *("events", "events_of", "event_numbers", "totals", "spent"),
     }
 
 

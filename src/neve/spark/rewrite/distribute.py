@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult
 from neve.spark.errors import engine_errors
-from neve.spark.rewrite.task import run_task
+from neve.spark.rewrite.task import run_task, writer_of
 from neve.storage.access import Storage
 
 
@@ -48,12 +49,31 @@ def _with_rivals(result: TaskResult, task: RewriteTask) -> TaskResult:
 def _run_attempt(
     task: RewriteTask, wanted: SpliceRequirements, storage: Storage, written: Accumulator[int]
 ) -> TaskResult:
+    settle_imports(task)
     context = TaskContext.get()
     attempt = context.attemptNumber() if context is not None else 0
     result = run_task(task, wanted, storage, attempt)
     written.add(sum(size for file in result.files for size in file.segments.values()))
     forget_archives()
     return result
+
+
+_settled: list[bool] = []
+
+
+def settle_imports(task: RewriteTask) -> None:
+    """Take what was imported out of the sight of the collector, once for a worker.
+
+    Spark collects garbage after each task, and would look through all modules each time: 30
+    CPU-milliseconds, as much as ten small files take.
+    """
+    if _settled:
+        return
+    for engine in task.ladder:
+        writer_of(engine)
+    gc.collect()
+    gc.freeze()
+    _settled.append(True)
 
 
 def forget_archives() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from neve.model.errors import ParquetCorrupt
 from neve.parquet.assembly.plan import PlannedGroup
 from neve.parquet.assembly.source import SourceChunk, SourceGroup
 from neve.parquet.sources import ClosableReader, OpenSources
+from neve.spark.rewrite.rows.as_read import ChunkAsRead, read_as
 from neve.storage.readers import Reader
 
 _READ_BYTES: Final = 4 * 1024 * 1024
@@ -22,6 +23,7 @@ class EncodedChunk:
 
     chunk: SourceChunk
     digest: bytes
+    as_read: ChunkAsRead
 
 
 def digest_of(data: bytes | memoryview) -> bytes:
@@ -41,12 +43,19 @@ class KeptBytes:
         group: PlannedGroup,
         ours: SourceGroup,
         encoded: Mapping[tuple[int, int], EncodedChunk],
-    ) -> None:
-        """All chunks of a row group; `encoded` ones by leaf and the first part of their stretch."""
+        metadata: Any,
+    ) -> set[int]:
+        """All chunks of a row group; `encoded` ones by leaf and the first part of their stretch.
+
+        `metadata` is the file's footer as pyarrow has it. Returns the leaves in which encoded pages
+        stand beside others, so that nobody has read such a chunk as a whole.
+        """
         runs: list[list[int]] = []
+        mixed: set[int] = set()
         for leaf, planned in enumerate(group.chunks):
             chunk = ours.chunks[leaf]
             at, taken, ends = chunk.start, [], dict(planned.encoded)
+            alone: EncodedChunk | None = None
             number = 0
             while number < len(group.parts):
                 if number not in ends:
@@ -63,10 +72,18 @@ class KeptBytes:
                     self._compare_digest(at, made)
                     taken.append(made.chunk)
                     at += made.chunk.length
+                    alone = made
                 number = ends[number]
             if at != chunk.end or not _is_made_of(chunk, taken):
                 raise ParquetCorrupt("A chunk of the new file is not as its footer says.")
+            if alone is None:
+                continue
+            if len(taken) > 1:
+                mixed.add(leaf)
+            elif read_as(metadata, ours.ordinal, leaf) != (chunk.start, alone.as_read):
+                raise ParquetCorrupt("Readers take a chunk of the new file for another one.")
         self._compare(runs)
+        return mixed
 
     def _compare_digest(self, at: int, made: EncodedChunk) -> None:
         length = made.chunk.length

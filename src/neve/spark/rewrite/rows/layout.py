@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from neve.model.errors import RowsUnsupported
@@ -65,18 +66,31 @@ class RowLayout:
 
 def row_layout(layout: TableLayout) -> RowLayout:
     """Understand the table's wishes; what is not honoured is refused."""
-    schema = parse_schema(layout.schema)
+    properties = tuple(sorted(layout.properties.items()))
+    return _understood(layout.format_version, layout.schema, layout.sort_order, properties)
+
+
+# A worker runs many tasks of one table.
+@lru_cache(maxsize=4)
+def _understood(
+    format_version: int,
+    schema_json: str,
+    sort_order_json: str,
+    all_properties: tuple[tuple[str, str], ...],
+) -> RowLayout:
+    properties = dict(all_properties)
+    schema = parse_schema(schema_json)
     if any(one.type.name == UNKNOWN for _, one in schema.walk()):
         raise RowsUnsupported("Columns of type unknown are left to Iceberg.")
     if any(one.name == POSITION_NAME for one in schema.fields):
         raise RowsUnsupported("A column of the table has the name of a row's position.")
-    stored = _with_lineage(schema) if layout.format_version >= FIRST_FORMAT_WITH_LINEAGE else schema
-    options = writer_options(layout.properties)
+    stored = _with_lineage(schema) if format_version >= FIRST_FORMAT_WITH_LINEAGE else schema
+    options = writer_options(properties)
     if options.data_page_version != "1.0":
         raise RowsUnsupported("Data pages of version 2 are left to Iceberg.")
-    mapping = layout.properties.get(NAME_MAPPING_PROPERTY)
+    mapping = properties.get(NAME_MAPPING_PROPERTY)
     names = parse_name_mapping(mapping) if mapping else None
-    sort_order: dict[str, Any] = json.loads(layout.sort_order)
+    sort_order: dict[str, Any] = json.loads(sort_order_json)
     fields = {one.id: one for one in stored.fields}
     return RowLayout(
         schema,
@@ -84,9 +98,9 @@ def row_layout(layout: TableLayout) -> RowLayout:
         wanted_schema(arrow_schema(stored)),
         names,
         options,
-        options.compression if CODEC_PROPERTY in layout.properties else None,
-        metric_modes(stored, layout.properties, sort_order),
-        layout.schema,
+        options.compression if CODEC_PROPERTY in properties else None,
+        metric_modes(stored, properties, sort_order),
+        schema_json,
         fields,
         FileKinds(fields, names),
     )

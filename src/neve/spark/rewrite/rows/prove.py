@@ -21,9 +21,11 @@ from neve.parquet.assembly.plan import AssemblyPlan, Part
 from neve.parquet.assembly.result import AssemblyResult, SourceRange
 from neve.parquet.assembly.row_group import EncodedRuns
 from neve.parquet.assembly.source import AssemblySource, SourceGroup
+from neve.parquet.assembly.tables import leaves_of
 from neve.rows.metrics import RowMetrics, measure, measured_leaves, merge
 from neve.rows.schema import Schema
 from neve.rows.streams import RowStream
+from neve.spark.rewrite.rows.as_read import read_as
 from neve.spark.rewrite.rows.compared import Compared
 from neve.spark.rewrite.rows.kept import EncodedChunk, KeptBytes, digest_of
 from neve.spark.rewrite.rows.provider import LiveReads
@@ -87,10 +89,14 @@ class FileCheck:
         if not self._verify.reads_values:
             return
         known, data = self._encoded[encoded.group], memoryview(encoded.data)
-        for run, chunks in zip(encoded.runs, encoded.chunks, strict=True):
+        leaves = [leaf.index for leaf in leaves_of(self._plan.wanted, encoded.tops)]
+        for ordinal, (run, chunks) in enumerate(zip(encoded.runs, encoded.chunks, strict=True)):
             for leaf, chunk in chunks.items():
+                start, as_read = read_as(opened.file.metadata, ordinal, leaves.index(leaf))
+                if (start, as_read.length) != (chunk.start, chunk.length):
+                    raise ParquetCorrupt("Arrow finds what it has encoded in another place.")
                 digest = digest_of(data[chunk.start : chunk.end])
-                known[leaf, run[0]] = EncodedChunk(chunk, digest)
+                known[leaf, run[0]] = EncodedChunk(chunk, digest, as_read)
 
     def finish(
         self,
@@ -116,7 +122,9 @@ class FileCheck:
             if ours is None or ours.rows != rows:
                 raise ParquetCorrupt("The new file has other row groups than were planned.")
             if self._verify.reads_values:
-                kept.compare(group, ours, self._encoded[number])
+                footer = opened.file.metadata
+                mixed = kept.compare(group, ours, self._encoded[number], footer)
+                self._compare_mixed(opened, ours.ordinal, number, mixed)
             found_rows += ours.rows
             left = [id_ for id_ in measured if not self._is_told(number, id_, written, ours)]
             for table in self._read(opened, ours.ordinal, left):
@@ -157,15 +165,27 @@ class FileCheck:
         expected = RowStream(map(self._live(ids), group.parts[slice(*run)]))
         place = self._ranges[number][run[0]].first_output_row
         is_whole = run == (0, len(group.parts))
+        new = [id_ for id_ in ids if is_whole and id_ not in self._measured[number]]
         for table in self._read(opened, ordinal, ids):
             if self._verify.reads_values:
                 self._both.add(expected.take(table.num_rows), table, schema, place)
             place += table.num_rows
-            if is_whole:
-                self._metrics.append(measure(table, schema))
-                self._measured[number].update(ids)
+            if new:
+                self._metrics.append(measure(table, self._schema(new)))
+        self._measured[number].update(new)
         if self._verify.reads_values:
             self._both.add_missing(expected.rest(), schema, place)
+
+    def _compare_mixed(
+        self, opened: OpenedSource, ordinal: int, number: int, leaves: set[int]
+    ) -> None:
+        """Chunks of pages of several kinds, as a reader of the file has them."""
+        wanted = self._plan.wanted
+        ids = sorted({wanted.top_field_ids[wanted.columns[leaf].top] for leaf in leaves})
+        if ids:
+            parts = self._plan.groups[number].parts
+            self._compare(opened, ordinal, number, (0, len(parts)), ids)
+            self._reads.let_go(parts, ids)
 
     def _live(self, ids: Sequence[int]) -> Any:
         """What readers see of a part of a row group."""
