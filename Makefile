@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system test-world stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,11 @@ test-attack: setup ## Kills, writers and a second Neve at points of every operat
 test-system: setup ## Tests against real servers; they are started and stopped around it.
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python -m pytest tests/system; \
+	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
+
+test-world: setup ## Airflow, Superset, a Spark cluster, Nessie, Glue, wheels, Helm: real ones, by themselves.
+	$(BIN)/python tools/stack/stack.py up
+	$(BIN)/python -m pytest tests/world; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
 stack-up: setup ## Start servers on loopback: S3, REST catalog, Trino, or PARTS="redis nessie …".
