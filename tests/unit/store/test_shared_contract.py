@@ -116,7 +116,7 @@ def test_a_try_that_fails_leaves_the_table_aside(store):
 def test_whoever_begins_a_try_lets_the_others_wait(store):
     for name in ("j1", "j2"):
         submit(store, name, on="t")
-    store.set_aside(T, "why", 0.1)
+    store.set_aside(T, "why", 0.5)
     while (lease := store.claim_next(60)) is None:
         pass
     store.end(lease, JobState.FAILED, "no")
