@@ -72,6 +72,13 @@ COMMANDS: dict[str, Known] = {
         "Say how well a table is, and why; with a glob, all that match, the worst first.",
         "neve health sales.orders",
     ),
+    "report": Known(
+        "report",
+        "report",
+        LOOK,
+        "Write one page of HTML with pictures of a table and of what was done to it.",
+        "neve report sales.orders --out report.html",
+    ),
     "plan": Known(
         "change",
         "plan",

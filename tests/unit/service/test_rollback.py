@@ -100,6 +100,13 @@ def test_a_snapshot_that_is_unknown_comes_with_the_known_ones(back, lake):
     assert refusal.value.next_step == "Snapshots to go back to: 1."
 
 
+def test_a_table_without_earlier_snapshots_says_so(back):
+    with pytest.raises(InputError) as refusal:
+        back(snapshot_id=99)
+
+    assert refusal.value.next_step == "It keeps no earlier snapshot to go back to."
+
+
 def test_a_job_with_commits_on_top_is_not_undone_silently(back, services, plan, lake):
     done = services.apply(plan())
     lake.append(data_file("later", MB))

@@ -148,11 +148,15 @@ def find_target(facts: TableFacts, target: RollbackTarget) -> SnapshotFacts:
     if found is None:
         raise InputError(
             f"Snapshot {target.snapshot_id} is not in the history of table {facts.table}.",
-            next_step="Snapshots to go back to: "
-            + ", ".join(str(s.snapshot_id) for s in ancestry[1:11])
-            + ".",
+            next_step=_where_to(ancestry[1:11]),
         )
     return _not_current(facts, found)
+
+
+def _where_to(earlier: list[SnapshotFacts]) -> str:
+    if not earlier:
+        return "It keeps no earlier snapshot to go back to."
+    return f"Snapshots to go back to: {', '.join(str(s.snapshot_id) for s in earlier)}."
 
 
 def _at_time(facts: TableFacts, ancestry: list[SnapshotFacts], time: datetime) -> SnapshotFacts:
