@@ -104,6 +104,8 @@ def _settings(installed: Path, home: Path, packages: Path, port: int) -> dict[st
         "API__BASE_URL": uri,
         "API__WORKERS": "1",
         "DAG_PROCESSOR__PARSING_PROCESSES": "1",
+        # On a busy machine the default of 5 seconds fails tasks that have not begun.
+        "WORKERS__EXECUTION_API_TIMEOUT": "60",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
         "LOGGING__LOGGING_LEVEL": "WARNING",
     }
