@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system test-world stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,11 @@ test-attack: setup ## Kills, writers and a second Neve at points of every operat
 test-system: setup ## Tests against real servers; they are started and stopped around it.
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python -m pytest tests/system; \
+	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
+
+test-world: setup ## Airflow, Superset, a Spark cluster, Nessie, Glue, wheels, Helm: real ones, by themselves.
+	$(BIN)/python tools/stack/stack.py up
+	$(BIN)/python -m pytest tests/world; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
 stack-up: setup ## Start servers on loopback: S3, REST catalog, Trino, or PARTS="redis nessie …".
@@ -105,6 +110,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/compaction.py copy-1gb copy-4gb one-shot many-files wide \
 	  --json-file $(RESULTS)/compaction.json
 	$(BIN)/python benchmarks/row_groups.py --json-file $(RESULTS)/row_groups.json
+	$(BIN)/python benchmarks/native.py --scale $(or $(SCALE),0.2) --verify-cost --json-file $(RESULTS)/native.json
 	$(BIN)/python benchmarks/maintenance.py --json-file $(RESULTS)/maintenance.json
 	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
 	$(BIN)/python benchmarks/foreign_references.py --json-file $(RESULTS)/foreign_references.json

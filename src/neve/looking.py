@@ -23,6 +23,7 @@ from neve.planning.schedule import due
 from neve.policy.effective import shown_settings
 from neve.policy.importing import ImportedPolicies, import_policies, read_document
 from neve.policy.resolve import match_rule
+from neve.reporting import reported
 from neve.service.maintenance import Maintenance
 
 #: A table by its name, or by reference.
@@ -65,9 +66,13 @@ class Looking:
             raise problem
         return found.tables
 
-    def survey(self, table: Table) -> TableFacts:
-        """What the table's metadata says, files included."""
-        return self._services.surveyor.survey(self.table(table))
+    def survey(self, table: Table, *, snapshot_id: int | None = None) -> TableFacts:
+        """What the table's metadata says, files included; of now, or of another snapshot."""
+        return self._services.surveyor.survey(self.table(table), snapshot_id=snapshot_id)
+
+    def report(self, table: Table) -> str:
+        """A page of HTML with pictures of the table and its history, which needs no network."""
+        return reported(self._services, self.table(table))
 
     def outline(self, table: Table) -> TableFacts:
         """What the table's metadata says, without its files."""

@@ -171,13 +171,14 @@ class ApiPart:
         self._say, self._fallen = say, fallen
 
     def start(self) -> None:
-        import uvicorn
-
         host, port = self._settings.host, self._settings.port
         is_known = self._neve.access.settings.enabled
         if not is_known and not is_loopback(host):
             raise _open_to_all(host)
+        # It says which package is missing, where one is.
         config = self._make_config(self._neve, host, port)
+        import uvicorn
+
         self._socket = listening(host, port)
         # A name may mean something else by now: what counts is what was bound.
         if not is_known and not is_loopback_address(self._socket.getsockname()[0]):

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.system.airflow_fixtures import airflow, airflow_connections
 from tests.system.engine_fixtures import house, rest_catalogs, spark
 from tests.system.quota_fixtures import small_bucket
 from tests.system.stack_fixtures import lake, stack, trino_connect, trino_connection
 
 __all__ = [
-    "airflow",
-    "airflow_connections",
     "house",
     "lake",
     "rest_catalogs",

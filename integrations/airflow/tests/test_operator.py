@@ -7,8 +7,7 @@ from neve_provider.errors import NeveError, NeveJobFailed, NeveRefused
 from neve_provider.links import PAGE
 from neve_provider.operators.neve import REQUEST, NeveOperator
 from neve_provider.triggers.neve import NeveJobTrigger
-
-from conftest import job_document, problem
+from scripted import job_document, problem
 
 MAINTAIN = "/tables/lake.db.events/maintain"
 OUTCOME = {"stats": {"files_before": 9, "files_after": 1}, "snapshot_before": 1}

@@ -8,8 +8,7 @@ from airflow.sdk import Connection
 from neve_provider import routes
 from neve_provider.errors import NeveRefused, NeveUnreachable
 from neve_provider.hooks.neve import NeveHook, server_of
-
-from conftest import job_document, problem
+from scripted import job_document, problem
 
 COMPACT = routes.maintenance("t", "rewrite_data_files")
 BUSY = (503, problem("Busy.", "busy", 503))
@@ -103,7 +102,7 @@ def test_the_password_is_the_key_and_extra_is_read(server):
     server.job("j1", "running")
     made.send(routes.job("j1"))
 
-    assert server.headers[0]["authorization"] == "Bearer neve_key"
+    assert server.headers[0]["Authorization"] == "Bearer neve_key"
     assert (made.timeout_seconds, made.verify) == (5, False)
     assert made.page_of("j1") == f"{server.address}/ui/jobs/j1"
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 from neve_provider.triggers.neve import NeveJobTrigger
-
-from conftest import job_document, problem
+from scripted import job_document, problem
 
 BUSY = (503, problem("Busy.", "busy", 503))
 

@@ -72,6 +72,13 @@ COMMANDS: dict[str, Known] = {
         "Say how well a table is, and why; with a glob, all that match, the worst first.",
         "neve health sales.orders",
     ),
+    "report": Known(
+        "report",
+        "report",
+        LOOK,
+        "Write one page of HTML with pictures of a table and of what was done to it.",
+        "neve report sales.orders --out report.html",
+    ),
     "plan": Known(
         "change",
         "plan",
@@ -168,7 +175,7 @@ COMMANDS: dict[str, Known] = {
         "consumers_app",
         RULE,
         "List readers of old snapshots that expiry waits for; add and remove them.",
-        "neve consumers add nightly sales.orders",
+        "neve consumers add nightly sales.orders --at 2026-01-01T00:00:00Z",
     ),
     "keys": Known(
         "keys",

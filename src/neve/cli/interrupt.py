@@ -62,6 +62,7 @@ class _Watch:
     def __init__(self, neve: Neve | None, output: Output, nothing: str) -> None:
         self.jobs = SeenJobs(neve, nothing)
         self.is_told = False
+        self._is_handled = False
         self._neve = neve
         self._output = output
         self._read, self._write = os.pipe()
@@ -77,11 +78,11 @@ class _Watch:
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(pipe_before)
+            # Of a command that was interrupted, the end of the process is watched, too.
             if not (self.is_told and IS_OWN_PROCESS[-1]):
-                # Of a command that was interrupted, the end of the process is watched, too.
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+                signal.set_wakeup_fd(pipe_before)
                 os.write(self._write, OVER)
                 thread.join()
                 os.close(self._read)
@@ -90,6 +91,10 @@ class _Watch:
     def _handle(self, number: int, _: FrameType | None) -> None:
         """In the main thread, as soon as it is at Python code."""
         self._note(number)
+        if self._is_handled:
+            # The second one ends the process, by the thread that watches.
+            return
+        self._is_handled = True
         if self._neve is None or not self._neve.has_jobs:
             raise KeyboardInterrupt
         self._neve.stop(wakes=False)

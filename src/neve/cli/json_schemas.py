@@ -18,6 +18,7 @@ from neve.access.chain import AuditEntry
 from neve.cli.access_views import AuditPlace, KeyView, NewKey, RevokedKey, VerifiedLog
 from neve.cli.job_views import JobView
 from neve.cli.maintain_views import Totals
+from neve.cli.report import WrittenReport
 from neve.documents import LONG_IDS
 from neve.initial import Source
 from neve.model.diagnosis import Diagnosis
@@ -351,6 +352,7 @@ def schemas() -> dict[str, Schema]:
         "apply": schema_of(Applied),
         "compact": any_of(outcome, schema_of(PlanFile)),
         "rollback": any_of(outcome, schema_of(Applied)),
+        "report": schema_of(WrittenReport),
         "snapshots": _snapshots(),
         "expire": any_of(outcome, schema_of(ExpireSnapshots, ExpiryMore)),
         "orphans": any_of(outcome, schema_of(SweepReport), schema_of(list[QuarantineEntry])),

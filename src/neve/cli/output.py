@@ -50,6 +50,8 @@ class Output:
 
     def result(self, document: Any, *render: RenderableType | Callable[[], RenderableType]) -> None:
         """Print a result: the document as JSON, or its renderings."""
+        # A bar on stderr would stay between the lines of stdout.
+        self.stop_bar()
         if self.format is Format.JSON:
             _print_json(document)
             return

@@ -66,6 +66,7 @@ BY_TABLE = (
     "put_back",
     "quarantine",
     "remove_consumer",
+    "report",
     "resume",
     "set_aside",
     "survey",

@@ -20,6 +20,7 @@ STORE_SCHEME = "s3:"
 ARROW_SCHEMES = ("gs:", "abfs:", "abfss:", "wasb:", "wasbs:", "hdfs:", "viewfs:")
 COPYABLE_SCHEMES = ("file:", STORE_SCHEME, *ARROW_SCHEMES)
 BLOOM_FILTER_PREFIX = "write.parquet.bloom-filter-enabled.column."
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 #: Types whose values nobody but Iceberg's own reader and writer is trusted with.
 LEFT_TO_ICEBERG = re.compile(r"\b(variant|geometry|geography|unknown)\b")
 
@@ -136,6 +137,8 @@ def _task_refusal(group: GroupFacts) -> str | None:
     if any(file.partition[0] != group.table.current_spec_id for file in files):
         return "the files have an old partition spec, and Iceberg moves rows to the current one"
     schemes = {file.path.partition(":")[0] for file in files}
+    if not all(SCHEME.match(file.path) for file in files):
+        return "paths without a scheme, such as file:, mean another store for every engine"
     if len(schemes) > 1:
         return "the files lie in several kinds of stores"
     if not files[0].path.startswith(COPYABLE_SCHEMES):

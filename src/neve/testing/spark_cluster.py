@@ -18,6 +18,8 @@ from neve.spark.java import find_java
 from neve.spark.launch import spark_home
 
 HOST = "127.0.0.1"
+#: Under two names: Spark begins a copy of a task on another host alone.
+HOSTS = (HOST, "localhost")
 START_SECONDS = 60.0
 EXECUTOR = "CoarseGrainedExecutorBackend"
 Found = TypeVar("Found")
@@ -83,13 +85,13 @@ def wait_for(
 def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     port = _free_port()
     cluster = SparkCluster(f"spark://{HOST}:{port}", folder)
-    place = ("--host", HOST, "--webui-port", "0")
     try:
-        _begin(cluster, "master", "master.Master", *place, "--port", str(port))
+        _begin(cluster, "master", "master.Master", *_at(HOST), "--port", str(port))
         wait_for("the master", lambda: _listens(port), START_SECONDS)
         for number in range(workers):
             own = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"w{number}"))
-            _begin(cluster, f"worker-{number}", "worker.Worker", *place, *own, cluster.master)
+            host = _at(HOSTS[number % len(HOSTS)])
+            _begin(cluster, f"worker-{number}", "worker.Worker", *host, *own, cluster.master)
         log = folder / "master.log"
         wait_for("all workers", lambda: log.read_text().count("Registering worker") == workers)
         yield cluster
@@ -101,6 +103,10 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
             executor.kill()
         for process in cluster.processes:
             process.wait(timeout=60)
+
+
+def _at(host: str) -> tuple[str, ...]:
+    return ("--host", host, "--webui-port", "0")
 
 
 def _begin(cluster: SparkCluster, name: str, kind: str, *words: str) -> None:

@@ -35,6 +35,7 @@ PLAIN = {
     "default_catalog", "engine", "trino.host", "trino.user", "trino.http_scheme", "trino.catalog",
     "trino.schema_name", "trino.file_size_threshold", "trino.snapshot_retention",
     "trino.orphan_retention", "trino.min_retention", "trino.query_max_run_time", "spark.master",
+    "spark.package",
     "state.prefix", "compaction.target_file_size", "compaction.min_row_group_size",
     "orphans.older_than", "server.host", "scheduler.default_schedule", "scheduler.timezone",
     "notifications.timezone", "access.oidc.issuer", "access.oidc.audience",

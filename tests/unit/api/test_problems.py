@@ -28,7 +28,7 @@ def test_types_are_stable():
     assert {name: status for status, name in KINDS.values()} == {
         "error": 500, "configuration": 500, "environment": 503, "input": 422, "filter": 422,
         "plan": 422, "catalog": 502, "table-not-found": 404, "table-unreadable": 502,
-        "table-damaged": 409, "compaction-failed": 409,
+        "table-damaged": 409, "compaction-failed": 409, "interrupted": 503,
         "store": 503, "server": 502, "notification": 502, "server-refused": 502, "job-refused": 409,
         "plan-stale": 409, "table-busy": 409, "engine-needed": 409, "lease-lost": 409,
         "job-cancelled": 409, "execution": 500, "commit-conflict": 409, "commit-unknown": 500,

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
+from neve.cli.commands import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("no_engine")
 
@@ -36,6 +39,13 @@ def test_a_consumer_may_read_from_a_moment_on(run_json, events):
     added, _ = run_json("consumers", *words)
 
     assert (added["snapshot_id"], added["at"]) == (None, "2026-01-02T02:04:05Z")
+
+
+def test_the_example_of_the_command_adds_one(run_json, events):
+    example = COMMANDS["consumers"].example.replace("sales.orders", "db.events")
+    added, code = run_json(*shlex.split(example)[1:])
+
+    assert (added["name"], code) == ("nightly", 0)
 
 
 def test_expiry_waits_for_a_live_consumer(run_json, lake, events, monkeypatch):

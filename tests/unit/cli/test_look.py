@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
+from tests.unit.cli.conftest import SCHEMA
 
 from neve import __version__
 from neve.store.redis.store import RedisStore
@@ -172,3 +174,32 @@ def test_what_changes_something_does_not_go_on_without_the_state(run, command):
     verb, *options = command.split()
 
     assert run(verb, "db.events", *options).exit_code == 1
+
+
+def test_advice_is_given_with_evidence_gain_and_a_command(run, run_json, lake):
+    table = lake.create("db.unsorted", SCHEMA)
+    for _ in range(4):
+        rows = {"id": pa.array([1, 2]), "kind": pa.array(["a", "b"], pa.large_string())}
+        table.append(pa.table(rows))
+
+    (advice,), code = run_json("health", "db.unsorted", "--advice")
+
+    assert (code, advice["code"]) == (0, "unsorted")
+    assert all(advice[key] for key in ("sentence", "evidence", "gain"))
+    assert advice["command"] == "neve compact lake.db.unsorted --strategy sort --sort-by id"
+    shown = run("health", "db.unsorted", "--advice").stdout
+    assert "  neve compact lake.db.unsorted --strategy sort --sort-by id" in shown.splitlines()
+
+
+def test_advice_is_about_one_table(run, events):
+    assert run("health", "*", "--advice").exit_code == 1
+
+
+def test_tables_are_ranked_by_what_a_cure_would_gain(run_json, lake, events):
+    many = lake.create("db.many", SCHEMA)
+    lake.commit(many, Manifest([FileEntry(f"file:///m{n}", (), size_bytes=MB) for n in range(40)]))
+
+    judged, _ = run_json("health", "*")
+
+    assert [item["table"] for item in judged] == ["lake.db.many", "lake.db.events"]
+    assert judged[0]["gain"]["file_opens"] == 39

@@ -59,3 +59,12 @@ def test_quiet_means_no_progress(terminal, run, only_looking, monkeypatch):
     out = Output(Format.TEXT)
     with out.working():
         assert out._bar is None
+
+
+def test_no_bar_is_left_beside_a_result(terminal, capsys):
+    out = Output(Format.TEXT)
+    with out.working():
+        bar = out._bar
+        out.result({}, "the result")
+        assert bar is not None
+        assert not bar.live.is_started

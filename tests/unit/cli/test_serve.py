@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -85,3 +87,19 @@ def test_what_goes_wrong_is_one_sentence(served, monkeypatch):
     done = CliRunner().invoke(app, ["serve"])
 
     assert (done.exit_code, "The address is taken." in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "fastapi", "prometheus_client"])
+def test_a_package_of_the_server_that_is_missing_is_named(monkeypatch, tmp_path, package):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith("neve.api")]:
+        monkeypatch.delitem(sys.modules, name)
+
+    done = CliRunner().invoke(app, ["serve", "--role", "api", "--port", "0"])
+
+    assert done.exit_code == 1, done.output
+    assert f"The API needs the package {package}" in done.output
+    assert "pip install 'neve[server]'" in done.output

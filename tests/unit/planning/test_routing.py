@@ -52,6 +52,8 @@ def test_objects_are_copied_by_their_store():
         ({"files": [data_file("a", 8 * MB, encrypted=True)]}, "encrypted"),
         ({"files": [data_file("a", 8 * MB, path="oss://b/a")]}, "files of oss: are reached by"),
         ({"files": [data_file("a", 8 * MB, path="s3a://b/a")]}, "files of s3a: are reached by"),
+        ({"files": [data_file(n, 8 * MB, path=f"/b/{n}") for n in "ab"]}, "without a scheme"),
+        ({"files": [data_file("a", 8 * MB, path="/b/ts=10:00/a")]}, "without a scheme"),
         (
             {"files": [data_file("a", 8 * MB), data_file("b", 8 * MB, path="s3://b/b")]},
             "several kinds of stores",

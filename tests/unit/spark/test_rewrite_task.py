@@ -677,6 +677,6 @@ def test_chunks_of_pages_of_several_kinds_are_read_as_a_whole(place, monkeypatch
     (file,) = place.run().files
 
     assert min(file.bytes_by_kind["joined"], file.bytes_by_kind["encoded"]) > 0
-    assert read_back == [(1, 2)]
+    assert read_back == [(1,), (2,)]
     assert (file.proof.problem is not None) == wrongly
     assert file.metrics.value_counts == {1: 3 * len(big) - 1, 2: 3 * len(big) - 1}

@@ -180,10 +180,10 @@ class FileCheck:
         self, opened: OpenedSource, ordinal: int, number: int, leaves: set[int]
     ) -> None:
         """Chunks of pages of several kinds, as a reader of the file has them."""
-        wanted = self._plan.wanted
-        ids = sorted({wanted.top_field_ids[wanted.columns[leaf].top] for leaf in leaves})
-        if ids:
-            parts = self._plan.groups[number].parts
+        wanted, parts = self._plan.wanted, self._plan.groups[number].parts
+        # One column at a time: its values of all parts are in memory.
+        for top in sorted({wanted.columns[leaf].top for leaf in leaves}):
+            ids = [wanted.top_field_ids[top]]
             self._compare(opened, ordinal, number, (0, len(parts)), ids)
             self._reads.let_go(parts, ids)
 

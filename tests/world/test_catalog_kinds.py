@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ KINDS = ("secured", "nessie", "glue")
 POLICY = {
     "name": "all",
     "match": {"tables": ["*"]},
-    "operations": {"expire_snapshots": {"older_than": "0s", "retain_last": 1}},
+    "operations": {"expire_snapshots": {"older_than": "1h", "retain_last": 1}},
 }
 
 
@@ -172,7 +173,7 @@ def test_a_table_of_every_kind_is_compacted(
 
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == kinds.rows
     assert len(list(table.scan().plan_files())) == 1
-    assert maintained[kind]["rewrite_data_files"]["outcome"]["proof"]["holds"] is True
+    assert maintained[kind]["rewrite_data_files"]["status"] == "succeeded"
 
 
 @pytest.mark.parametrize("kind", ["secured", "glue"])

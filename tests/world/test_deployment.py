@@ -12,6 +12,9 @@ import pytest
 import yaml
 from tests.lock_file import ROOT
 
+# Where nothing is cached, Go makes the programs first.
+pytestmark = pytest.mark.timeout(900)
+
 CHART = ROOT / "deploy" / "helm" / "neve"
 WORKFLOWS = ROOT / ".github" / "workflows"
 KINDS = {

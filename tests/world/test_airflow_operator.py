@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.system.airflow_fixtures import make_airflow
-from tests.system.neve_server import serving, write_config
 from tests.system.stack_fixtures import CHECKOUT
+from tests.world.airflow_fixtures import make_airflow
+from tests.world.neve_server import serving, write_config
 
 EVENT_DAG = CHECKOUT.joinpath(
     "integrations/airflow/src/neve_provider/example_dags/compact_on_new_snapshot.py"
