@@ -152,6 +152,37 @@ def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
     assert few.elsewhere == (f"file:{folder}/data/old.parquet",)
 
 
+@pytest.mark.parametrize("files", ["few", "many"])
+def test_tables_below_that_no_catalog_knows_survive_a_sweep(lake, monkeypatch, files):
+    """One that is known by its path alone, and one that was dropped without its files."""
+    table, dropped = lake.create(), lake.create(name="dropped")
+    lake.fill(table, files=2)
+    folder = folder_of(lake, table)
+    loaded, java = lake.java(table), lake.session._jvm.org.apache.iceberg.hadoop
+    tables = java.HadoopTables(lake.session.sparkContext._jsc.hadoopConfiguration())
+    tables.create(loaded.schema(), loaded.spec(), {}, f"file:{folder}/by_path")
+    rows = lake.session.range(3).selectExpr("id", "'a' AS kind")
+    rows.write.format("iceberg").mode("append").save(f"{folder}/by_path")
+    lake.fill(dropped, files=1)
+    folder_of(lake, dropped).rename(folder / "dropped")
+    lake.app.catalogs.writable("lake").drop_table((*dropped.namespace, dropped.name))
+    grow_old(folder)
+    orphan = plant(folder / "by_path_not" / "old.parquet")
+    before = {path for path in folder.rglob("*") if not path.is_dir()}
+    if files == "many":
+        monkeypatch.setattr("neve.spark.list_files.FEW_FILES", -1)
+    services = lake.app.maintenance
+
+    report = find_orphans(services, table, RULES)
+    change_orphans(services, table, RULES, quarantine=True)
+    purged = change_orphans(services, table, RULES, purge=True)
+
+    assert names(report.orphans) == {orphan.name}
+    assert purged.figures_after["purged_files"] == 1
+    assert before - {path for path in folder.rglob("*") if not path.is_dir()} == {orphan}
+    assert lake.session.read.format("iceberg").load(f"{folder}/by_path").count() == 3
+
+
 @pytest.mark.conformance("a dry run")
 def test_a_sweep_looks_first_then_marks_then_deletes_and_then_rests(lake):
     table = lake.create()

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from neve.model.orphans import ListedFile, Listing
 from neve.planning.locations import comparable_path, store_of
 from neve.planning.operations.remove_orphan_files import why_kept
+from neve.planning.table_signs import table_folder
 from neve.storage.access import Storage
 from neve.storage.listing.folders import Folder, lister_for
 
@@ -18,12 +19,12 @@ TASKS_PER_CORE = 8
 LOOKED_UP_PER_TASK = 200
 #: Listing this many takes less time than starting a job for it.
 FEW_FILES = 5_000
-#: A listed file, its key, and why it is kept whatever metadata says.
+#: A listed file, its key, why it is kept whatever metadata says, and whose table it is a sign of.
 SCHEMA = (
     "key binary, store string, path string, size_bytes long, modified_ms long, etag string, "
-    "keep string"
+    "keep string, sign string"
 )
-Row = tuple[bytes, str, str, int, int | None, str | None, str | None]
+Row = tuple[bytes, str, str, int, int | None, str | None, str | None, str | None]
 
 
 def key_of(path: str) -> bytes:
@@ -64,14 +65,16 @@ def _list_folders(folders: Iterable[Folder], listing: Listing, storage: Storage)
 def as_row(file: ListedFile, listing: Listing) -> Row:
     """A file for Spark; a name that is no text cannot be asked for, and is only counted."""
     keep = why_kept(file, listing)
+    path = file.path.encode("utf-8", "backslashreplace").decode()
     return (
         key_of(file.path),
         store_of(file.path),
-        file.path.encode("utf-8", "backslashreplace").decode(),
+        path,
         file.size_bytes,
         file.modified_ms,
         file.etag,
         None if keep is None else str(keep),
+        table_folder(path, listing.roots),
     )
 
 

@@ -18,6 +18,7 @@ from neve.model.orphans import (
 from neve.model.table import TableRef
 from neve.planning.locations import is_within, path_of
 from neve.planning.operations.remove_orphan_files import why_kept
+from neve.planning.table_signs import foreign_folders, table_folder
 from neve.service.ports import Reporter
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import NOW
@@ -87,10 +88,17 @@ class StoredLake(ExpiringLake):
         files = [f for f in self.files.values() if any(is_within(f.path, r) for r in listing.roots)]
         reachable = read_reachable()
         keys = {path_of(path) for path in reachable.paths}
-        judged = [
-            (file, KeptReason.REACHABLE if path_of(file.path) in keys else why_kept(file, listing))
-            for file in files
-        ]
+        foreign = foreign_folders(
+            (table_folder(file.path, listing.roots), path_of(file.path) in keys) for file in files
+        )
+
+        def keep_of(file: ListedFile) -> KeptReason | None:
+            if path_of(file.path) in keys:
+                return KeptReason.REACHABLE
+            other = KeptReason.OTHER_TABLE if file.path.startswith(foreign) else None
+            return why_kept(file, listing) or other
+
+        judged = [(file, keep_of(file)) for file in files]
         orphans = tuple(file for file, keep in judged if keep is None)
         return Sweep(
             reachable=reachable,

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from neve.model.errors import ExecutionError
 from neve.model.orphans import FileTotals, KeptReason, ListedFile, Listing, ReachableFiles, Sweep
 from neve.planning.locations import store_of
+from neve.planning.table_signs import foreign_folders
 from neve.spark.errors import engine_errors
 from neve.spark.list_files import key_of, list_few, list_files
 from neve.spark.operations.sweep_few import MAX_ELSEWHERE, sweep_few
@@ -95,8 +96,23 @@ def _judge(session: SparkSession, files: DataFrame, paths: Iterable[str]) -> Dat
         .when(F.col("keep").isNotNull(), F.col("keep"))
         .when(names > 1, str(KeptReason.AMBIGUOUS))
     )
-    joined = files.join(reached, on="key", how="left")
-    return joined.withColumn("keep", keep).drop("key", "store", "stores")
+    joined = files.join(reached, on="key", how="left").withColumn("keep", keep)
+    return _without_foreign(session, joined).drop("key", "store", "stores", "sign")
+
+
+def _without_foreign(session: SparkSession, judged: DataFrame) -> DataFrame:
+    """Keep candidates in folders of tables that are not the swept one."""
+    is_own = F.max(F.col("stores").isNotNull()).alias("is_own")
+    signs = judged.where("sign IS NOT NULL").groupBy("sign").agg(is_own).collect()
+    foreign = foreign_folders((row["sign"], row["is_own"]) for row in signs)
+    if not foreign:
+        return judged
+    # None lies in another one, so that no file is joined twice.
+    folders = F.broadcast(session.createDataFrame([(f,) for f in foreign], "foreign string"))
+    is_below = F.col("keep").isNull() & F.col("path").startswith(F.col("foreign"))
+    is_foreign = F.col("foreign").isNotNull()
+    keep = F.when(is_foreign, str(KeptReason.OTHER_TABLE)).otherwise(F.col("keep"))
+    return judged.join(folders, is_below, "left").withColumn("keep", keep).drop("foreign")
 
 
 def _reached(session: SparkSession, paths: Iterable[str], stores: Sequence[str]) -> DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from neve.model.orphans import FileTotals, KeptReason, ListedFile, ReachableFiles, Sweep
 from neve.planning.locations import store_of
+from neve.planning.table_signs import foreign_folders
 from neve.spark.list_files import Row, key_of
 
 MAX_ELSEWHERE = 10
@@ -19,10 +20,11 @@ def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collectio
     for path in reachable.paths:
         stores[key_of(path)].add(store_of(path))
     names = Counter(row[0] for row in rows)
+    foreign = foreign_folders((row[-1], row[0] in stores) for row in rows)
     judged: list[Judged] = []
     elsewhere: list[str] = []
     for row in rows:
-        key, store, path, size_bytes, modified_ms, etag, kept = row
+        key, store, path, size_bytes, modified_ms, etag, kept, _ = row
         keep = KeptReason(kept) if kept else None
         if store in stores.get(key, ()):
             keep = KeptReason.REACHABLE
@@ -32,6 +34,8 @@ def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collectio
             keep = KeptReason.AMBIGUOUS
         elif keep is None and names[key] > 1:
             keep = KeptReason.AMBIGUOUS
+        elif keep is None and path.startswith(foreign):
+            keep = KeptReason.OTHER_TABLE
         judged.append((ListedFile(path, size_bytes, modified_ms, etag), keep))
     unsure = set(elsewhere)
     totals = _totals([item for item in judged if item[0].path not in unsure])
