@@ -341,5 +341,9 @@ def check_twin(
 def measured(world: World) -> Counter[str]:
     found = world.sql(f"SELECT {MEASURED} FROM {{t}}.data_files").collect()
     rows = [row.asDict(recursive=True) for row in found]
-    # Having no counts and having counts of no column are the same.
-    return Counter(repr([(name, row[name] or None) for name in sorted(row)]) for row in rows)
+    return Counter(repr([(name, _in_order(row[name])) for name in sorted(row)]) for row in rows)
+
+
+def _in_order(measure: object) -> object:
+    """Having no counts and having counts of no column are the same, and columns have no order."""
+    return (dict(sorted(measure.items())) if isinstance(measure, dict) else measure) or None
