@@ -167,7 +167,7 @@ def is_ready(airflow):
         return False
     if any(part["status"] != "healthy" for part in health.values()):
         return False
-    files = list((airflow.home / "dags").iterdir())
+    files = list((airflow.home / "dags").glob("*.py"))
     return len(airflow.ask("SELECT dag_id FROM dag")) == len(files)
 
 
