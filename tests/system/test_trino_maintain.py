@@ -162,7 +162,8 @@ def test_the_log_holds_every_value_as_it_was(lake) -> None:
     )
     assert first == [
         *('o\'hara "x"', "optimize", "completed", "2 files became 1.", 3, 4, 2, 1),
-        *("manual__2026-03-01 'quoted'", NOON.replace(tzinfo=None)),
+        # It was called without a job.
+        *("manual__2026-03-01 'quoted'", NOON.replace(tzinfo=None), None),
     ]
 
 
