@@ -104,7 +104,11 @@ OPERATIONS = {
     "deletes": Operation(("deletes", "{table}"), "engine.execute", prepare="deleted"),
     "stats": Operation(("stats", "{table}"), "engine.execute"),
     "quarantine": Operation(
-        ("orphans", "{table}", "--quarantine"), "store.quarantine.add", prepare="littered"
+        ("orphans", "{table}", "--quarantine"),
+        "store.quarantine.add",
+        prepare="littered",
+        # A table of few files is swept without one.
+        needs_engine=False,
     ),
     "restore": Operation(
         ("orphans", "{table}", "--restore"),
@@ -114,7 +118,10 @@ OPERATIONS = {
         needs_engine=False,
     ),
     "purge": Operation(
-        ("orphans", "{table}", "--purge"), "engine.delete_files", prepare="quarantined"
+        ("orphans", "{table}", "--purge"),
+        "engine.delete_files",
+        prepare="quarantined",
+        needs_engine=False,
     ),
     "maintain": Operation(
         ("maintain", "{table}", "--apply"), "engine.delete_files", prepare="aged"
