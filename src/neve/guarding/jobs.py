@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from neve.access.asked import OVERRIDES, rights_for, sensitive
+from neve.access.asked import OVERRIDES, ROLLBACK, rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
 from neve.model.errors import AccessDenied, ApprovalNeeded, InputError
 from neve.model.events import RecordedEvent
-from neve.model.job import Job, JobPage, JobReport, JobState, Trigger
+from neve.model.job import ENGINE, TRINO, Job, JobPage, JobReport, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 
@@ -154,7 +154,8 @@ class GuardedJobs(GuardedTables):
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> None:
-        approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments)
+        state = self._agreed_state(table, operation, arguments)
+        approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments, state)
         if not self.access.use_approval(approval):
             raise ApprovalNeeded(
                 f"{operation} on table {table} needs a second person to agree: approval "
@@ -163,6 +164,17 @@ class GuardedJobs(GuardedTables):
                 "and send this again.",
                 approval_id=approval.approval_id,
             )
+
+    def _agreed_state(
+        self, table: TableRef, operation: str, arguments: Mapping[str, object]
+    ) -> tuple[str, ...]:
+        """What a second person agrees to: this very table, and what a rollback would leave."""
+        if arguments.get(ENGINE) == TRINO:
+            # Its catalogs cannot be looked at from here.
+            return ()
+        facts = super().outline(table)
+        head = (str(facts.snapshot_id),) if operation == ROLLBACK else ()
+        return (facts.table_uuid, *head)
 
     def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
         return sensitive(operation, arguments) in self.access.settings.approval

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -213,6 +214,48 @@ def test_what_was_rejected_or_is_too_old_is_not_had(make_world, monkeypatch):
     assert third.status_code == 409
     assert third.json()["approval_id"] not in (asked, second)
     assert world.store.jobs() == []
+
+
+def put_another_there(world, monkeypatch):
+    """As if the table had been renamed, and another one made by its name."""
+    outline = world.neve._services.surveyor.outline
+    other = replace(outline(world.neve.table(OWN)), table_uuid="another")
+    monkeypatch.setattr(world.neve._services.surveyor, "outline", lambda table: other)
+
+
+def append(world, monkeypatch):
+    outline = world.neve._services.surveyor.outline
+    later = replace(outline(world.neve.table(OWN)), snapshot_id=99)
+    monkeypatch.setattr(world.neve._services.surveyor, "outline", lambda table: later)
+
+
+@pytest.mark.promise(59)
+@pytest.mark.parametrize(
+    ("route", "body", "change", "is_had"),
+    [
+        ("orphans", PURGE, put_another_there, False),
+        ("expire", {"apply": True}, put_another_there, False),
+        ("orphans", PURGE, append, True),
+        ("expire", {"apply": True}, append, True),
+        ("rollback", {"snapshot_id": 1}, put_another_there, False),
+        ("rollback", {"snapshot_id": 1}, append, False),
+    ],
+)
+def test_an_approval_is_for_the_table_that_was_there(
+    make_world, monkeypatch, route, body, change, is_had
+):
+    world = make_world(approval=["purge", "rollback"])
+    path, ann = f"/api/v1/tables/{OWN}/{route}", world.key(purge=True, owner="ann")
+    asked = world.client.post(path, json=body, headers=ann).json()["approval_id"]
+    bob = world.key(purge=True, owner="bob")
+    agreed = world.client.post(f"/api/v1/approvals/{asked}/approve", headers=bob)
+    assert agreed.status_code == 200
+
+    change(world, monkeypatch)
+
+    sent = world.client.post(path, json=body, headers=ann)
+    assert (sent.status_code, len(world.store.jobs())) == ((202, 1) if is_had else (409, 0))
+    assert is_had or sent.json()["approval_id"] != asked
 
 
 @pytest.mark.promise(59)

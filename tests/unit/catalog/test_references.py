@@ -508,7 +508,7 @@ def test_tables_that_come_and_go_by_the_dozen_leave_nothing_behind(
     assert surveyor.needed(TABLE, ["s3://b/all"], recheck=True) == {}
     index = surveyor._references
     assert len(index._sorted) <= 1
-    assert [index._keys, index._lists, index._manifests] == [{}, {}, {}]
+    assert [list(index._keys), index._lists, index._manifests] == [[TABLE], {}, {}]
 
 
 def test_a_table_is_not_stopped_by_its_own_broken_manifest_where_others_are_asked(
@@ -519,9 +519,45 @@ def test_a_table_is_not_stopped_by_its_own_broken_manifest_where_others_are_aske
     local(listed.manifest_path).unlink()
     other = lake.create("db2.other", SCHEMA)
     lake.commit(other, Manifest([FileEntry("s3://b/x")]))
-    assert surveyor.needed(TABLE, ["s3://b/x"], recheck=True).keys() == {"s3://b/x"}
-    with pytest.raises(TableUnreadable, match=r"lake\.db\.events"):
-        surveyor.needed(TableRef("lake", ("db2",), "other"), ["s3://b/x"])
+    assert surveyor.needed(TABLE, ["s3://b/x"]).keys() == {"s3://b/x"}
+    for ref, recheck in ((TableRef("lake", ("db2",), "other"), False), (TABLE, True)):
+        with pytest.raises(TableUnreadable, match=r"lake\.db\.events"):
+            surveyor.needed(ref, ["s3://b/x"], recheck=recheck)
+
+
+def put_another_there(lake, table, path):
+    lake.catalog.rename_table("db.events", "db.away")
+    other = lake.create("db.events", SCHEMA)
+    lake.commit(other, Manifest([FileEntry(path)]))
+
+
+def bring_another_state_back(lake, table, path):
+    lake.catalog.register_table("db.kept", table.metadata_location)
+    kept = lake.catalog.load_table("db.kept")
+    lake.commit(kept, Manifest([FileEntry(path)]))
+    for name in ("db.kept", "db.events"):
+        lake.catalog.drop_table(name)
+    lake.catalog.register_table("db.events", kept.metadata_location)
+
+
+def add_the_file_again(lake, table, path):
+    lake.commit(table, Manifest([FileEntry(path)]))
+
+
+@pytest.mark.parametrize(
+    "change", [put_another_there, bring_another_state_back, add_the_file_again]
+)
+def test_whatever_has_the_tables_name_when_files_are_deleted_is_asked_too(
+    lake, table, surveyor, change
+):
+    """A table may be renamed, replaced or taken back after its own files were looked at."""
+    path = put(table, "freed.parquet")
+    lake.commit(table, Manifest([FileEntry("s3://b/f")]))
+    assert surveyor.needed(TABLE, [path], recheck=True) == {}
+
+    change(lake, table, path)
+
+    assert surveyor.needed(TABLE, [path], recheck=True) == {path: TABLE}
 
 
 @pytest.mark.parametrize("recheck", [False, True])
