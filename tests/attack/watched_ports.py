@@ -130,7 +130,7 @@ class WatchedConsumers(Watched[Consumers]):
     add = told(Consumers.add)
     remove = told(Consumers.remove)
     all = told(Consumers.all)
-    live = told(Consumers.live)
+    all = told(Consumers.all)
 
 
 class WatchedKeptPlans(Watched[KeptPlans]):

@@ -38,7 +38,7 @@ def test_a_consumer_may_read_from_a_moment_on(run_json, events):
     words = ("add", "stream", "db.events", "--at", "2026-01-02T03:04:05+01:00", "--lease", "36h")
     added, _ = run_json("consumers", *words)
 
-    assert (added["snapshot_id"], added["at"]) == (None, "2026-01-02T02:04:05Z")
+    assert (added["snapshot_id"], added["at"]) == ("1", "2026-01-02T02:04:05Z")
 
 
 def test_the_example_of_the_command_adds_one(run_json, events):
@@ -57,6 +57,24 @@ def test_expiry_waits_for_a_live_consumer(run_json, lake, events, monkeypatch):
     run_json("consumers", "add", "stream", "db.events", "--snapshot", "1")
 
     document, _ = run_json("expire", "db.events")
+    assert document["expired"] == []
+    assert document["kept"][-1]["reason"] == "consumer stream still has to read it"
+
+
+@pytest.mark.parametrize("place", [("--snapshot", "1"), ("--at", "2026-01-02")])
+def test_expiry_waits_for_a_consumer_of_a_table_that_was_renamed(
+    run_json, lake, events, monkeypatch, place
+):
+    """Another table by the old name has nothing to do with it."""
+    lake.commit(events)
+    run_json("consumers", "add", "stream", "db.events", *place)
+    then = datetime.now(tz=UTC) + timedelta(days=6)
+    monkeypatch.setattr("neve.app.utc_now", lambda: then)
+    lake.catalog.rename_table("db.events", "db.moved")
+    lake.create("db.events", events.schema())
+
+    document, _ = run_json("expire", "db.moved", "--older-than", "1d")
+
     assert document["expired"] == []
     assert document["kept"][-1]["reason"] == "consumer stream still has to read it"
 
