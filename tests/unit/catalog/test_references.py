@@ -143,6 +143,28 @@ def test_whatever_may_lead_to_other_entries_makes_another_catalog(kind, key):
     assert catalogs.are_same("c", "d")
 
 
+def test_by_another_token_the_same_name_may_be_another_table(lake, table, second):
+    """Servers may show each caller its own tables at one address."""
+    other = second.create("db.events", SCHEMA)
+    path = put(table, "f.parquet")
+    second.commit(other, Manifest([FileEntry(path)]))
+    same = {"type": "rest", "uri": "http://127.0.0.1:1"}
+    catalogs = Catalogs({"lake": same | {"token": "a"}, "second": same | {"token": "b"}})
+    catalogs._writable = {lake.name: lake.catalog, second.name: second.catalog}
+    surveyor = CatalogSurveyor(catalogs, lambda: NOW)
+    found = {path: TableRef("second", ("db",), "events")}
+
+    assert surveyor.needed(TABLE, [path]) == found
+    assert surveyor.needed(TABLE, [path], recheck=True) == found
+
+    second.catalog.drop_table("db.events")
+    second.catalog.register_table("db.events", table.metadata_location)
+    catalogs = Catalogs({"lake": same, "second": same})
+    catalogs._writable = {lake.name: lake.catalog, second.name: second.catalog}
+    uuid = str(table.metadata.table_uuid)
+    assert CatalogSurveyor(catalogs, lambda: NOW).other_registration(TABLE, uuid) is None
+
+
 def test_a_file_that_another_table_names_by_a_relative_path_is_needed(
     lake, table, surveyor, monkeypatch
 ):
