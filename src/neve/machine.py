@@ -177,7 +177,7 @@ def _catalog(catalogs: Catalogs, name: str, settings: Settings) -> str:
     from neve.spark.gate.conf import why_not_gated
 
     namespaces, properties = catalogs.namespaces(name), catalogs.properties(name)
-    told = f"{len(namespaces)} namespaces"
+    told = f"{len(namespaces)} namespace{'' if len(namespaces) == 1 else 's'}"
     if catalog_type(name, properties) not in ("rest", "nessie"):
         return told
     why = why_not_gated(properties) if settings.spark.commit_gate else "spark.commit_gate is off"

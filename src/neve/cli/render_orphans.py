@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from neve.cli.listing import unbroken
 from neve.cli.render import table_of
 from neve.model.durations import format_duration
 from neve.model.orphans import KeptReason, QuarantineEntry, SweepReport
@@ -60,7 +61,7 @@ def render_report(report: SweepReport) -> RenderableType:
     if report.stop:
         lines.append(f"[yellow]●[/] {escape(report.stop)} Nothing would be quarantined.")
     elif report.found.files:
-        lines.append(f"[dim]→ neve orphans {escape(str(report.table))} --quarantine[/]")
+        lines.append(unbroken(f"→ neve orphans {report.table.typed} --quarantine", "dim"))
     return Group(*lines)
 
 
