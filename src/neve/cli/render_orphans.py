@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from neve.cli.listing import unbroken
 from neve.cli.render import table_of
+from neve.model.counts import many
 from neve.model.durations import format_duration
 from neve.model.orphans import KeptReason, QuarantineEntry, SweepReport
 from neve.model.sizes import format_size
@@ -31,8 +32,8 @@ WHY_KEPT = {
 def render_report(report: SweepReport) -> RenderableType:
     """What was found, what was kept and why, and what comes next."""
     lines: list[RenderableType] = [
-        f"[bold]{escape(str(report.table))}[/]  {report.found.files} orphans, "
-        f"{format_size(report.found.size_bytes)}, of {report.listed.files} files, "
+        f"[bold]{escape(str(report.table))}[/]  {many(report.found.files, 'orphan')}, "
+        f"{format_size(report.found.size_bytes)}, of {many(report.listed.files, 'file')}, "
         f"{format_size(report.listed.size_bytes)} ({escape(report.cutoff_reason)})"
     ]
     rows = [
