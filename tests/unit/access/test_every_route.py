@@ -24,7 +24,7 @@ from neve.api.app import create_app
 from neve.aws_lambda.function import Function
 from neve.database.bodies import Request as AnyRequest
 from neve.guarding import Guarded, view
-from neve.model.job import JobRequest
+from neve.model.job import TURN, JobRequest
 from neve.model.table import TableRef
 
 pytestmark = pytest.mark.promise(56)
@@ -78,7 +78,8 @@ def seed(world, tenant):
     neve, store = world.neve, world.store
     table = TableRef("lake", (tenant,), "events")
     who = f"{tenant}-user"
-    asked = JobRequest(table, "rewrite_data_files", {}, who, tenant=tenant, max_attempts=1)
+    turn = {TURN: f"{tenant}-turn"}
+    asked = JobRequest(table, "rewrite_data_files", turn, who, tenant=tenant, max_attempts=1)
     for name in ("queued", "failed"):
         store.submit(f"{tenant}-{name}", asked)
     store.retry(store.claim_job(f"{tenant}-failed", 60), f"{tenant} reason")
@@ -105,6 +106,7 @@ def send(world, method, path, headers, tenant):
         "plan_id": plan_of(world, tenant),
         "approval_id": f"{tenant}-approval",
         "name": f"{tenant}-policy",
+        "turn_id": f"{tenant}-turn",
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
     make = BODIES.get(f"{method} {path}", lambda table: {})
@@ -211,6 +213,7 @@ def test_who_may_is_not_refused(world):
             "GET /api/v1/policies/{name}": 404,
             "DELETE /api/v1/policies/{name}": 404,
             "POST /api/v1/tables/{table}/rollback": 422,
+            "POST /api/v1/turns/{turn_id}/rollback": 422,
         }
         if f"{method} {path}" in expected:
             assert answer.status_code == expected[f"{method} {path}"], who

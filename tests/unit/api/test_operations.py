@@ -74,6 +74,8 @@ def test_a_sweep_does_no_more_than_it_is_told(api, store, action, arguments):
         ("rollback", {}, "validation"),
         ("rollback", {"snapshot_id": 1, "job_id": "j"}, "validation"),
         ("rollback", {"snapshot_id": 99}, "input"),
+        ("rollback", {"turn_id": "t", "job_id": "j"}, "validation"),
+        ("rollback", {"turn_id": "t"}, "input"),
         ("rollback", {"snapshot_id": 2**70}, "validation"),
         ("rollback", {"time": "2024-01-01T00:00:00"}, "validation"),
         ("maintain", {"operations": ["drop_table"]}, "validation"),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,15 @@ from pyiceberg.types import LongType, NestedField, StringType
 from tests.json_documents import check_document
 from typer.main import get_command
 
+from neve.app import utc_now
+from neve.catalog.surveyor import CatalogSurveyor
 from neve.cli.main import app
-from neve.testing.facts import MB
+from neve.spark import jars, java
+from neve.spark.java import Java
+from neve.testing.facts import MB, table_facts
 from neve.testing.local_engine import LocalEngine
 from neve.testing.local_lake import FileEntry, LocalLake, Manifest
+from neve.testing.orphans import StoredLake
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=False),
@@ -125,6 +131,39 @@ def engine(lake: LocalLake, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
     fake = LocalEngine(lake)
     monkeypatch.setattr("neve.app.make_engine", lambda *_: fake)
     return fake
+
+
+@pytest.fixture
+def stored(events: Table, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Spark's place and the store below, taken by a twin: nine reachable files, one orphan."""
+    facts = table_facts(location=events.location(), table_uuid=str(events.metadata.table_uuid))
+    made: Any = StoredLake(facts)
+    old = utc_now() - timedelta(days=9)
+    for number in range(9):
+        made.put(f"data/f{number}", at=old, is_reached=True)
+    made.orphan = made.put("data/orphan", at=old)
+    monkeypatch.setattr("neve.app.make_engine", lambda *_: made)
+    monkeypatch.setattr(CatalogSurveyor, "reachable", lambda _, table: made.reachable(table))
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without anything in it, in a folder without anything in it."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("PYICEBERG_HOME", str(folder))
+    monkeypatch.delenv("NEVE_STACK_JSON", raising=False)
+    return folder
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with Java 21 and jars that were fetched."""
+    monkeypatch.setenv("NEVE_CACHE", str(Path.cwd() / "cache"))
+    monkeypatch.setattr(java, "find_java", lambda _: Java(Path("/jdk"), 21, "PATH"))
+    monkeypatch.setattr(jars, "cached_jars", lambda *_: ["a.jar", "b.jar"])
+    monkeypatch.setattr("neve.machine.version", lambda _: "4.1.2")
 
 
 @pytest.fixture

@@ -8,16 +8,8 @@ from neve import machine as doctor
 from neve.catalog.connect import Catalogs
 from neve.model.errors import EnvironmentProblem
 from neve.spark import jars, java
-from neve.spark.java import Java
 
-
-@pytest.fixture(autouse=True)
-def machine(monkeypatch):
-    """A machine with Java 21 and jars that were fetched."""
-    monkeypatch.setenv("NEVE_CACHE", str(Path.cwd() / "cache"))
-    monkeypatch.setattr(java, "find_java", lambda _: Java(Path("/jdk"), 21, "PATH"))
-    monkeypatch.setattr(jars, "cached_jars", lambda *_: ["a.jar", "b.jar"])
-    monkeypatch.setattr(doctor, "version", lambda _: "4.1.2")
+pytestmark = pytest.mark.usefixtures("machine")
 
 
 def failed(checks):
@@ -35,7 +27,7 @@ def test_a_machine_that_has_everything(run_json, events):
         "configuration": "catalogs: lake",
         "jars": "2 in place",
         "state": str(Path.cwd() / ".neve" / "state.db"),
-        "catalog lake": "1 namespaces",
+        "catalog lake": "1 namespace",
     }
 
 
@@ -43,7 +35,7 @@ def test_people_see_marks(run, events):
     result = run("doctor")
 
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == "✔ catalog lake: 1 namespaces"
+    assert result.stdout.splitlines()[-1] == "✔ catalog lake: 1 namespace"
 
 
 def test_jars_that_are_not_fetched_yet_are_no_failure(run_json, events, monkeypatch):
@@ -155,5 +147,5 @@ def test_a_catalog_without_the_gate_is_told(run_json, monkeypatch, catalog, spar
     checks, _ = run_json("doctor")
 
     doubt = f"; commits without a clear answer are not settled, since {told}" if told else ""
-    assert checks[-1]["detail"].startswith(f"1 namespaces{doubt}")
+    assert checks[-1]["detail"].startswith(f"1 namespace{doubt}")
     assert ("not settled" in checks[-1]["detail"]) is bool(told)

@@ -10,15 +10,7 @@ import yaml
 
 from neve.settings import load_settings
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """A home without anything in it, in a folder without anything in it."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("PYICEBERG_HOME", str(folder))
-    monkeypatch.delenv("NEVE_STACK_JSON", raising=False)
-    return folder
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

@@ -5,23 +5,6 @@ from datetime import timedelta
 import pytest
 
 from neve.app import utc_now
-from neve.catalog.surveyor import CatalogSurveyor
-from neve.testing.facts import table_facts
-from neve.testing.orphans import StoredLake
-
-
-@pytest.fixture
-def stored(events, monkeypatch):
-    """Spark's place and the store below, taken by a twin: nine reachable files, one orphan."""
-    facts = table_facts(location=events.location(), table_uuid=str(events.metadata.table_uuid))
-    made = StoredLake(facts)
-    old = utc_now() - timedelta(days=9)
-    for number in range(9):
-        made.put(f"data/f{number}", at=old, is_reached=True)
-    made.orphan = made.put("data/orphan", at=old)
-    monkeypatch.setattr("neve.app.make_engine", lambda *_: made)
-    monkeypatch.setattr(CatalogSurveyor, "reachable", lambda _, table: made.reachable(table))
-    return made
 
 
 def test_without_options_orphans_are_listed_and_nothing_is_changed(stored, run, run_json):
@@ -30,7 +13,7 @@ def test_without_options_orphans_are_listed_and_nothing_is_changed(stored, run, 
     assert report["found"] == {"files": 1, "size_bytes": 10}
     assert report["kept"]["reachable"]["files"] == 9
     text = run("orphans", "db.events").stdout
-    assert "1 orphans, 10 B, of 10 files" in text
+    assert "1 orphan, 10 B, of 10 files" in text
     assert "reachable from the table's metadata" in text
     assert run_json("orphans", "db.events", "--list") == ([], 0)
 
