@@ -226,13 +226,15 @@ def queue_each(
     belong to another request, whatever that asked for.
     """
     operations = list(operations)
-    neve.expect(table, operations, overrides, asking.tenant)
     turn = {"asked": asked, "operations": [str(item) for item in operations]}
     keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
-    jobs = [
-        queue(neve, table, item, asking, its_key, overrides=overrides, turn=turn)
-        for item, its_key in zip(operations, keys, strict=False)
-    ]
+    stored = [store_key(neve.acting_tenant(asking.tenant), item) for item in keys]
+    known = sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+    with neve.expecting(table, operations, overrides, asking.tenant, known):
+        jobs = [
+            queue(neve, table, item, asking, its_key, overrides=overrides, turn=turn)
+            for item, its_key in zip(operations, keys, strict=False)
+        ]
     return [queued_job(job) for job in jobs]
 
 
