@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from neve.access.approvals import Approval, ApprovalState, check_decision, request_digest
 from neve.access.chain import AuditEntry, AuditHead, AuditRow
-from neve.access.keys import ApiKey, digest_of, is_secret_of, new_secret, prefix_of
+from neve.access.keys import ApiKey, caller_of, digest_of, new_secret, prefix_of
 from neve.access.quotas import Quota
 from neve.access.rights import Caller, Grant
 from neve.access_settings import AccessSettings
@@ -53,8 +53,8 @@ class Access:
         """Whose key or token this is, or NotAuthenticated."""
         if prefix := prefix_of(sent):
             key = self._store.api_keys.key(prefix)
-            if is_secret_of(sent, key) and key is not None and key.is_good(self._services.clock()):
-                return key.caller
+            if caller := caller_of(sent, key, self._services.clock()):
+                return caller
         elif sent.count(".") == 2 and self.settings.oidc is not None:
             return self._tokens.caller(sent)
         raise NotAuthenticated(
