@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from neve.catalog.connect import Catalogs
@@ -222,15 +223,15 @@ def make_in_process_engine(catalogs: Catalogs) -> Engine:
 
 
 def open_queries() -> Queries:
-    try:
-        # It is an extra, and needed by QUERY alone.
-        from neve.query.duck import DuckQueries
-    except ImportError as error:
+    # It is an extra, and needed by QUERY alone.
+    if find_spec("duckdb") is None:
         raise EnvironmentProblem(
-            f"QUERY needs the package {error.name}, which is not installed.",
+            "QUERY needs the package duckdb, which is not installed.",
             next_step="pip install 'neve[server]'",
-        ) from error
-    return DuckQueries()
+        )
+    from neve.apart.queries import ProcessQueries
+
+    return ProcessQueries()
 
 
 def make_trail(settings: Settings, store: JobStore) -> AuditTrail:

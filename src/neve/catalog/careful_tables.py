@@ -61,12 +61,9 @@ def refuse_own_code(ref: TableRef, table: Table) -> None:
 def refuse_lost_head(ref: TableRef, table: Table) -> None:
     """Raise where the current snapshot is not among those that are told: it would seem empty."""
     metadata = table.metadata
-    heads = {
-        metadata.current_snapshot_id,
-        *(item.snapshot_id for name, item in metadata.refs.items() if name == MAIN_BRANCH),
-    }
-    for head in heads - {None, NO_SNAPSHOT}:
-        if metadata.snapshot_by_id(head) is None:
+    main = [item.snapshot_id for name, item in metadata.refs.items() if name == MAIN_BRANCH]
+    for head in (metadata.current_snapshot_id, *main):
+        if head is not None and head != NO_SNAPSHOT and not metadata.snapshot_by_id(head):
             raise TableUnreadable(
                 f"The metadata of table {ref} cannot be read: its current snapshot {head} is not "
                 "among its snapshots.",

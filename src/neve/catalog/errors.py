@@ -136,7 +136,7 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise _unreadable(table, error) from error
     except unreachable() as error:
         raise _no_answer(table, error) from error
-    except (*UNREADABLE, *damage()) as error:
+    except damage() as error:
         raise _unreadable(table, error) from error
 
 

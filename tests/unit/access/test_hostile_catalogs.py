@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -81,15 +82,14 @@ def world(tmp_path_factory):
         for name in ("lake", "evil"):
             path = folder / f"{name}.yaml"
             path.write_text(yaml.safe_dump({**settings, "database": {"catalog": name}}))
-        made = {}
-        for name in ("lake", "evil"):
-            neve = Neve.open(folder / f"{name}.yaml")
-            client = TestClient(create_app(neve), raise_server_exceptions=False)
-            made[name] = World(neve, client)
-        made["folder"], made["catalog"] = folder, catalog
-        yield made
-        made["lake"].neve.close()
-        made["evil"].neve.close()
+        with ExitStack() as stack:
+            made = {"folder": folder, "catalog": catalog}
+            for name in ("lake", "evil"):
+                neve = stack.enter_context(Neve.open(folder / f"{name}.yaml"))
+                client = TestClient(create_app(neve), raise_server_exceptions=False)
+                made[name] = World(neve, stack.enter_context(client))
+            yield made
+            assert neve.access.verify_audit()[1] is None
 
 
 CASES = [
@@ -106,13 +106,12 @@ def case(request, world, monkeypatch):
     before = found.store.jobs(limit=1000), len(world["catalog"].posts)
     yield found, catalog, table
     assert (found.store.jobs(limit=1000), len(world["catalog"].posts)) == before
-    assert found.neve.access.verify_audit()[1] is None
 
 
 class Rows:
     def __init__(self, world):
         self._access = world.neve.access
-        self.number = self._access.verify_audit()[0].number
+        self.number = self._access.audit_rows(limit=1)[0].number
 
     def one_more(self, outcome, told):
         self.number += 1
@@ -182,9 +181,10 @@ def test_commands(case, world, monkeypatch):
     own, catalog, table = case
     rows = Rows(own)
     monkeypatch.setenv("NEVE_CONFIG", str(world["folder"] / f"{catalog}.yaml"))
-    for words in (["compact"], ["plan"], ["health"]):
-        done = CliRunner().invoke(app, [*words, f"{catalog}.{SPACE}.{table}"])
-        told = (words, done.output[:400], done.exception)
+    other = ("plan", "health")[CASES.index((catalog, table)) % 2]
+    for command in ("compact", other):
+        done = CliRunner().invoke(app, [command, f"{catalog}.{SPACE}.{table}"])
+        told = (command, done.output[:400], done.exception)
         assert done.exit_code == 1, told
         assert isinstance(done.exception, SystemExit), told
         assert done.stderr.startswith("Error: "), told
