@@ -197,6 +197,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         priority: int = 0,
         not_before: datetime | None = None,
         max_attempts: int = 3,
+        room: str = "",
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -206,6 +207,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
             priority=priority,
             not_before=not_before,
             max_attempts=max_attempts,
+            room=room,
         )
         return submit(self._services_for(request), request)
 

@@ -233,10 +233,9 @@ def test_rest(world):
         assert answer.status_code in (401, 503), (token[:80], answer.text)
         assert answer.status_code == 401 or "RS256" in str(base64.b64decode(token[:40] + "=="))
         watch.check(str(answer.status_code), answer.text, token)
-    # A catalog that misbehaves is not the caller's fault, and says no more than that.
     answer = world.client.get("/api/v1/tables/evil.a.b", headers=headers)
-    assert (answer.status_code, answer.json()["type"]) == (502, "urn:neve:problem:catalog")
-    watch.check("502", answer.text, "evil")
+    assert (answer.status_code, answer.json()["type"]) == (424, "urn:neve:problem:catalog")
+    watch.check("424", answer.text, "evil")
     watch.end()
 
 

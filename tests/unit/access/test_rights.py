@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.access.asked import rights_for, sensitive
-from neve.access.keys import ApiKey, digest_of, is_secret_of, new_secret, prefix_of
+from neve.access.keys import ApiKey, caller_of, digest_of, new_secret, prefix_of
 from neve.access.quotas import Quota, Usage, check_quota
 from neve.access.rates import MAX_NAMES, RateLimit
 from neve.access.rights import LOCAL, NOBODY, Caller, Grant, Right, Role
@@ -123,11 +123,12 @@ def test_a_key_is_known_by_its_secret_alone():
     key = ApiKey(prefix, digest_of(secret), "k", (Grant(Role.VIEWER),), NOW)
     assert prefix_of(secret) == prefix
     assert secret not in repr(key)
-    assert is_secret_of(secret, key)
+    assert caller_of(secret, key, NOW) == key.caller
     for wrong in (secret[:-1], secret + "x", secret.swapcase(), f"neve_{prefix}_", prefix, ""):
-        assert not is_secret_of(wrong, key)
-    assert not is_secret_of(secret, None)
-    assert not is_secret_of("", None)
+        assert caller_of(wrong, key, NOW) is None
+    assert caller_of(secret, replace(key, revoked_at=NOW), NOW) is None
+    assert caller_of(secret, None, NOW) is None
+    assert caller_of("", None, NOW) is None
 
 
 @pytest.mark.parametrize(

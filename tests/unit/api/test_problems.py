@@ -27,14 +27,14 @@ def test_types_are_stable():
     """Programs decide by them: a change here breaks clients."""
     assert {name: status for status, name in KINDS.values()} == {
         "error": 500, "configuration": 500, "environment": 503, "input": 422, "filter": 422,
-        "plan": 422, "catalog": 502, "table-not-found": 404, "table-unreadable": 502,
+        "plan": 422, "catalog": 424, "table-not-found": 404, "table-unreadable": 422,
         "table-damaged": 409, "compaction-failed": 409, "interrupted": 503,
         "store": 503, "server": 502, "notification": 502, "server-refused": 502, "job-refused": 409,
         "plan-stale": 409, "table-busy": 409, "engine-needed": 409, "lease-lost": 409,
         "job-cancelled": 409, "execution": 500, "commit-conflict": 409, "commit-unknown": 500,
-        "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 500,
-        "parquet-corrupt": 500, "parquet-unsupported": 500, "rows": 500, "rows-corrupt": 500,
-        "rows-unsupported": 500, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
+        "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 422,
+        "parquet-corrupt": 422, "parquet-unsupported": 422, "rows": 422, "rows-corrupt": 422,
+        "rows-unsupported": 422, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
         "records": 422, "table-exists": 409,
         "access": 403, "not-authenticated": 401, "access-denied": 403,
         "too-much": 429, "approval-needed": 409, "approval-gone": 409,
