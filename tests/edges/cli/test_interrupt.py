@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from tests.unit.cli.conftest import make_events
+from tests.edges.cli.conftest import make_events
 
 from neve.store.sqlite import SqliteStore
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from tests.unit.database.conftest import COLUMNS, POISON, USERS, Snapshot
+from tests.edges.database.conftest import COLUMNS, POISON, USERS, Snapshot
 
 from neve.database.group_commit import GroupCommit
 from neve.database.writing import MAX_SPLITS, BatchWriter, PendingWrite, Written

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.cli.conftest import BY_KIND, SCHEMA
+from tests.edges.cli.conftest import BY_KIND, SCHEMA
 
 from neve.model.errors import InputError
 from neve.model.maintenance import MaintainRequest

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import count
 
 import pytest
-from tests.unit.access.conftest import World, opened
-from tests.unit.database.lake import FIELDS, create, write
+from tests.edges.access.conftest import World, opened
+from tests.edges.database.lake import FIELDS, create, write
 
 from neve.aws_lambda.function import Function
 from neve.testing.local_lake import LocalLake

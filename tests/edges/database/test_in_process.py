@@ -9,7 +9,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import FloatType, NestedField
-from tests.unit.database.lake import FIELDS, ask, create, open_neve, rows, write
+from tests.edges.database.lake import FIELDS, ask, create, open_neve, rows, write
 
 from neve.catalog import replacing
 from neve.model.errors import EngineNeeded, NeveError

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from starlette.testclient import TestClient
-from tests.unit.cli.test_maintain_trino import OPERATIONS, SALES, executed, trino
+from tests.edges.cli.test_maintain_trino import OPERATIONS, SALES, executed, trino
 
 from neve import Neve
 from neve.api.app import create_app

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from starlette.testclient import TestClient
-from tests.unit.database.lake import FIELDS, open_neve
+from tests.edges.database.lake import FIELDS, open_neve
 
 from neve.api.app import create_app
 

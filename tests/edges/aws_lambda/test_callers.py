@@ -6,9 +6,9 @@ import json
 import time
 
 import pytest
-from tests.unit.access.issuer import KEY, running_issuer
-from tests.unit.aws_lambda.test_function import event
-from tests.unit.database.lake import open_neve
+from tests.edges.access.issuer import KEY, running_issuer
+from tests.edges.aws_lambda.test_function import event
+from tests.edges.database.lake import open_neve
 
 from neve.access.rights import Grant, Role
 from neve.aws_lambda.callers import PLATFORM, Callers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.database.lake import create, open_neve, query, rows, write
+from tests.edges.database.lake import create, open_neve, query, rows, write
 
 from neve.database import statements
 from neve.database.statements import read_statement

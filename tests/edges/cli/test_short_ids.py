@@ -71,7 +71,7 @@ def test_an_id_that_nobody_has_is_refused(job, run, words):
 
 def test_a_snapshot_is_found_by_its_beginning(lake, run_json):
     import pyarrow as pa
-    from tests.unit.cli.conftest import SCHEMA
+    from tests.edges.cli.conftest import SCHEMA
 
     table = lake.create("db.real", SCHEMA)
     for number in range(2):

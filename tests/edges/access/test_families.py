@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from starlette.testclient import TestClient
-from tests.unit.access.conftest import OWN, SCHEMA, World
-from tests.unit.access.issuer import KEY
-from tests.unit.access.test_bad_input import FILTERS, NAMES
+from tests.edges.access.conftest import OWN, SCHEMA, World
+from tests.edges.access.issuer import KEY
+from tests.edges.access.test_bad_input import FILTERS, NAMES
 from tests.unit.catalog.rest_server import RestTable, serving
-from tests.unit.database.lake import FIELDS, create, write
+from tests.edges.database.lake import FIELDS, create, write
 from typer.testing import CliRunner
 
 from neve import Neve

@@ -14,7 +14,7 @@ import pytest
 from fastapi import APIRouter, Request
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
-from tests.unit.access.conftest import OTHER, OWN, World, opened
+from tests.edges.access.conftest import OTHER, OWN, World, opened
 
 from neve import Neve
 from neve.access.approvals import Approval

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
-from tests.unit.database.lake import ask, create, open_neve, rows, write
+from tests.edges.database.lake import ask, create, open_neve, rows, write
 
 from neve.catalog import appending
 from neve.database.compacting import still_running

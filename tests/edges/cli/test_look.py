@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
-from tests.unit.cli.conftest import SCHEMA
+from tests.edges.cli.conftest import SCHEMA
 
 from neve import __version__
 from neve.store.redis.store import RedisStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from tests.unit.api.conftest import SCHEMA
+from tests.edges.api.conftest import SCHEMA
 
 API = "/api/v1"
 NAMES = ["a/b", "a%2Fb", "50%", "a/health", "x y?z#", "ü"]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from starlette.testclient import TestClient
-from tests.unit.api.conftest import served
+from tests.edges.api.conftest import served
 
 from neve.api.app import create_app
 from neve.api.limits import is_deeper

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.unit.database.lake import create, open_neve, query, rows, write
+from tests.edges.database.lake import create, open_neve, query, rows, write
 
 from neve.database.statements import MAX_LENGTH, read_statement
 from neve.model.errors import NeveError, QueryLimit, QueryRefused, TableNotFound

@@ -7,7 +7,7 @@ import json
 import sys
 
 import pytest
-from tests.unit.database.lake import FIELDS, open_neve
+from tests.edges.database.lake import FIELDS, open_neve
 
 from neve.aws_lambda.function import Function
 from neve.model.errors import ConfigError

@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
-from tests.unit.database.lake import open_neve
+from tests.edges.database.lake import open_neve
 from typer.testing import CliRunner
 
 from neve.cli.main import app as command_line

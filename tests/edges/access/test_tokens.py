@@ -9,7 +9,7 @@ import json
 import pytest
 from joserfc.jwk import OctKey, RSAKey
 from pydantic import ValidationError
-from tests.unit.access.issuer import KEY, SECOND, running_issuer
+from tests.edges.access.issuer import KEY, SECOND, running_issuer
 
 from neve.access.rights import Grant, Role
 from neve.access_settings import OidcSettings

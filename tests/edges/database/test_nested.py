@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.database.lake import ask, create, open_neve, rows, write
+from tests.edges.database.lake import ask, create, open_neve, rows, write
 
 from neve.model.errors import InputError, RecordsRefused
 

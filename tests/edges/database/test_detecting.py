@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from tests.unit.database.conftest import USERS
+from tests.edges.database.conftest import USERS
 
 from neve.database.detecting import Detector, Finding, count_small, is_due
 from neve.model.database import DatabaseRules

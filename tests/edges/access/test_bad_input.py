@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 import yaml
-from tests.unit.access.conftest import OWN, opened
+from tests.edges.access.conftest import OWN, opened
 from typer.testing import CliRunner
 
 from neve import Neve

@@ -6,8 +6,8 @@ import threading
 from datetime import timedelta
 
 import pytest
-from tests.unit.access.conftest import OTHER, OWN
-from tests.unit.access.issuer import running_issuer
+from tests.edges.access.conftest import OTHER, OWN
+from tests.edges.access.issuer import running_issuer
 
 from neve.access.approvals import VALID_SECONDS
 from neve.model.job import JobRequest, JobState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.unit.cli.conftest import BY_KIND, SCHEMA
+from tests.edges.cli.conftest import BY_KIND, SCHEMA
 
 from neve.model.errors import EnvironmentProblem
 
