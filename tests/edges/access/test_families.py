@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from tests.edges.access.conftest import OWN, SCHEMA, World
 from tests.edges.access.issuer import KEY
 from tests.edges.access.test_bad_input import FILTERS, NAMES
-from tests.unit.catalog.rest_server import RestTable, serving
 from tests.edges.database.lake import FIELDS, create, write
+from tests.unit.catalog.rest_server import RestTable, serving
 from typer.testing import CliRunner
 
 from neve import Neve

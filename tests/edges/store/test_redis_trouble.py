@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from tests.unit.store.cutting_proxy import CuttingProxy
+from tests.edges.store.cutting_proxy import CuttingProxy
 
 from neve.model.errors import StoreError
 from neve.model.job import JobRequest, JobState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.diagnosis.damage import codes, edit_metadata, local, the
+from tests.edges.diagnosis.damage import codes, edit_metadata, local, the
 
 from neve.model.diagnosis import Severity
 from neve.planning.diagnosis import storage

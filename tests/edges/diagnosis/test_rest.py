@@ -7,7 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from tests.unit.diagnosis.damage import codes, metadata_file, the
+from tests.edges.diagnosis.damage import codes, metadata_file, the
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.inspect import CatalogInspector

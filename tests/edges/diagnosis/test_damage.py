@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.unit.diagnosis.damage import codes, damaged, local, metadata_file, the
+from tests.edges.diagnosis.damage import codes, damaged, local, metadata_file, the
 
 from neve.catalog.manifest_lists import read_list
 from neve.testing.local_lake import Manifest

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from tests.unit.store.queueing import T, claimed, finish, submit
+from tests.edges.store.queueing import T, claimed, finish, submit
 
 from neve.model.job import JobState
 from neve.model.outcome import Status

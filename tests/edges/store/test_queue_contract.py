@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.store.queueing import REQUEST, T, claimed, finish, submit, table
+from tests.edges.store.queueing import REQUEST, T, claimed, finish, submit, table
 
 from neve.model.errors import InputError, TableBusy
 from neve.model.job import JobState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.diagnosis.damage import codes, damaged, local, metadata_file, the
+from tests.edges.diagnosis.damage import codes, damaged, local, metadata_file, the
 
 from neve.testing.local_lake import Manifest
 

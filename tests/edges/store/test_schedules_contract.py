@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.store.queueing import T, finish, submit, table
+from tests.edges.store.queueing import T, finish, submit, table
 
 from neve.model.job import JobState, ScheduleState, Turn
 

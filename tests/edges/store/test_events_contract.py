@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.store.queueing import REQUEST, finish, submit, table
+from tests.edges.store.queueing import REQUEST, finish, submit, table
 
 from neve.model.job import JobFilter, JobState, Progress
 from neve.store.redis.store import RedisStore

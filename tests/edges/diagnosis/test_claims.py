@@ -10,7 +10,7 @@ from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
-from tests.unit.diagnosis.damage import codes, edit_metadata, local, the
+from tests.edges.diagnosis.damage import codes, edit_metadata, local, the
 
 from neve.model.diagnosis import Severity
 from neve.model.errors import TableNotFound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.store.queueing import T, finish, submit
+from tests.edges.store.queueing import T, finish, submit
 
 from neve.model.errors import LeaseLost
 from neve.model.job import JobState, retry_delay_seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.diagnosis.damage import codes, local
+from tests.edges.diagnosis.damage import codes, local
 
 from neve.catalog.inspect import CatalogInspector
 from neve.model.errors import ExecutionError
