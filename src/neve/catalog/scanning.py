@@ -16,7 +16,7 @@ from neve.model.database import QueryLimits, Wanted
 from neve.model.errors import CatalogError, QueryLimit, TableDamaged
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
-from neve.planning.locations import is_within
+from neve.planning.locations import is_surely_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,10 +75,11 @@ def _bounded(
 
 def _refuse_others_files(ref: TableRef, loaded: Table, tasks: Sequence[FileScanTask]) -> None:
     """Whoever writes metadata could otherwise have any file read that this process may read."""
-    location = loaded.location()
+    # Where the catalog says that its metadata lies; what that says of itself is no proof.
+    folders = (loaded.location(), loaded.metadata_location.rpartition("/metadata/")[0])
     for task in tasks:
         for file in (task.file, *task.delete_files):
-            if not is_within(file.file_path, location):
+            if not all(is_surely_within(file.file_path, folder) for folder in folders):
                 raise TableDamaged(
                     f"Table {ref.name} lists a file that does not lie in its own folder.",
                     next_step="Ask whoever runs the catalog to look at it: neve doctor.",
