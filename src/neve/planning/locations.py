@@ -115,15 +115,14 @@ def is_within(location: str, folder: str) -> bool:
 
 
 def is_surely_within(location: str, folder: str) -> bool:
-    """Whether every client finds the location below the folder: a permission, not a doubt.
+    """Whether the location, as it is written, lies below the folder: a permission, not a doubt.
 
-    A name counts as it is written, and none may be cut off, or lead out again, once unescaped.
+    Nothing of it may be cut off by a client, or lead out again.
     """
     inner, outer = bare_path(location), bare_path(folder).rstrip("/") + "/"
     if store_of(location) != store_of(folder) or not inner.startswith(outer):
         return False
-    below = unescaped(inner[len(outer) :])
-    return not CUT_OFF & set(inner) and ".." not in below.replace("\\", "/").split("/")
+    return not CUT_OFF & set(inner) and ".." not in inner.split("/")
 
 
 @lru_cache(maxsize=4096)

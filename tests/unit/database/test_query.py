@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.database.lake import create, open_neve, query, rows, write
+from tests.unit.database.lake import ask, create, open_neve, query, rows, write
 
 from neve.database.statements import MAX_LENGTH, read_statement
 from neve.model.errors import (
@@ -242,6 +242,10 @@ def test_files_of_others_are_not_read_by_whatever_name(tmp_path):
             lake.commit(own, Manifest([entry]), keeps=False)
             with pytest.raises(TableDamaged, match="own folder"):
                 query(made)
+            # Nor are they brought into that folder.
+            for compact in (made.begin_compact, made.compact_here):
+                with pytest.raises(TableDamaged, match="own folder"):
+                    compact(ask("COMPACT", force=True))
 
         lake.commit(own, Manifest([replace(entry, path=f"file://{path}")]), keeps=False)
         hostile = claims_all(own, lake.properties["warehouse"])
