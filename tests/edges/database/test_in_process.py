@@ -13,7 +13,9 @@ from tests.edges.database.lake import FIELDS, ask, create, open_neve, rows, writ
 
 from neve.catalog import replacing
 from neve.model.errors import EngineNeeded, NeveError
+from neve.model.facts import DeleteKind
 from neve.model.job import JobState
+from neve.testing.facts import delete_file
 
 USERS = "lake.t_a__default.users"
 TYPED = {
@@ -152,7 +154,9 @@ def test_what_only_a_service_can_do_is_refused_with_the_reason(neve, database, m
     big = tuple(replace(file, size_bytes=600_000) for file in facts.data_files)
     assert "larger than 1 MB" in refused(data_files=big)
     assert "format version 3" in refused(format_version=3)
-    assert "delete files" in refused(delete_files=("one",))
+    assert "delete files" in refused(
+        delete_files=(delete_file("d", DeleteKind.POSITION, path=f"{facts.location}/d"),)
+    )
     assert neve.history() == []
 
 

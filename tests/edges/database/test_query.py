@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.edges.database.lake import create, open_neve, query, rows, write
+from tests.edges.database.lake import ask, create, open_neve, query, rows, write
 
 from neve.database.statements import MAX_LENGTH, read_statement
-from neve.model.errors import NeveError, QueryLimit, QueryRefused, TableNotFound
+from neve.model.errors import (
+    NeveError,
+    QueryLimit,
+    QueryRefused,
+    TableDamaged,
+    TableNotFound,
+)
+from neve.testing.local_lake import FileEntry, LocalLake, Manifest
 
 HOSTILE = (Path(__file__).parent / "hostile.sql").read_text("utf-8").splitlines()
 CANARY = "canary-of-another"
@@ -196,6 +205,54 @@ def suppress_told(messages):
         yield
     except NeveError as error:
         messages.append(error.message)
+
+
+def hostile_names(path, own):
+    """Names of another's file; by some of them it seems to lie in the table's own folder."""
+    back = "/..".join([""] * (path.count("/") + 1))
+    home = own.removeprefix("file://")
+    yield path
+    for cut in "?#":
+        yield f"{path}{cut}{back}{home}/data/x.parquet"
+    below = "/".join(path.split("/")[-4:])
+    yield f"{own}/../../{below}"
+    yield f"{own}/data/../../../{below}"
+
+
+def claims_all(table, warehouse):
+    """Metadata in the table's own folder that says that its folder is the whole warehouse."""
+    at = Path(table.metadata_location.removeprefix("file://"))
+    said = json.loads(at.read_text()) | {"location": warehouse}
+    hostile = at.with_name("99999-hostile.metadata.json")
+    hostile.write_text(json.dumps(said))
+    return f"file://{hostile}"
+
+
+@pytest.mark.promise(54)
+def test_files_of_others_are_not_read_by_whatever_name(tmp_path):
+    with open_neve(tmp_path) as neve:
+        made, lake = neve.database, LocalLake(tmp_path / "lake")
+        create(made, tenant="other", table="secrets")
+        write(made, {"name": CANARY}, tenant="other", table="secrets")
+        path = next((tmp_path / "lake").rglob("*.parquet"))
+        create(made)
+        own = lake.catalog.load_table("t_a__default.users")
+        for name in hostile_names(f"file://{path}", own.location()):
+            entry = FileEntry(name, size_bytes=path.stat().st_size, records=1)
+            lake.commit(own, Manifest([entry]), keeps=False)
+            with pytest.raises(TableDamaged, match="own folder"):
+                query(made)
+            # Nor are they brought into that folder.
+            for compact in (made.begin_compact, made.compact_here):
+                with pytest.raises(TableDamaged, match="own folder"):
+                    compact(ask("COMPACT", force=True))
+
+        lake.commit(own, Manifest([replace(entry, path=f"file://{path}")]), keeps=False)
+        hostile = claims_all(own, lake.properties["warehouse"])
+        lake.catalog.drop_table("t_a__default.users")
+        lake.catalog.register_table("t_a__default.users", hostile)
+        with pytest.raises(TableDamaged, match="own folder"):
+            query(made)
 
 
 @pytest.mark.promise(62)
