@@ -77,13 +77,21 @@ class Keeping(Looking):
         tenant: str = "",
         priority: int = 0,
         trigger: Trigger = Trigger.PYTHON,
+        room: str = "",
     ) -> Job:
         """Queue exactly this plan, once; raise PlanStale where the table has moved on."""
         kept = self.kept_plan(plan_id)
         if kept is None:
             raise InputError(f"There is no plan {plan_id}.", next_step="Plan again.")
         asked = JobRequest(
-            self.table(kept.table), "", {}, requested_by, trigger, priority, tenant=tenant
+            self.table(kept.table),
+            "",
+            {},
+            requested_by,
+            trigger,
+            priority,
+            tenant=tenant,
+            room=room,
         )
         return submit_kept(self._services, kept, asked)
 

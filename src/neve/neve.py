@@ -37,7 +37,7 @@ from neve.model.policy import Verify
 from neve.model.sizes import parse_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
-from neve.planning.operations.expire_snapshots import describe
+from neve.planning.operations.expire_snapshots import describe, snapshot_at
 from neve.policy.importing import ImportedPolicies
 from neve.queueing import Queueing
 from neve.service.left_behind import settle_jobs
@@ -197,6 +197,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         priority: int = 0,
         not_before: datetime | None = None,
         max_attempts: int = 3,
+        room: str = "",
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -206,6 +207,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
             priority=priority,
             not_before=not_before,
             max_attempts=max_attempts,
+            room=room,
         )
         return submit(self._services_for(request), request)
 
@@ -343,6 +345,9 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
                 f"Table {facts.table} has no snapshot {snapshot_id}.",
                 next_step=f"List them: neve snapshots {facts.table.typed}",
             )
+        if at is not None:
+            # A table may be renamed; its snapshots stay what they are.
+            snapshot_id = snapshot_at(facts.ancestry(), at)
         consumers.add(
             name, facts.table, snapshot_id=snapshot_id, at=at, lease_seconds=lease_seconds
         )

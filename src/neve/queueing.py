@@ -72,7 +72,7 @@ class Queueing(Working):
         """Jobs that failed as often as they may, the last one first; each says why."""
         return self._services.store.dead_jobs(limit)
 
-    def requeue(self, job_id: str, *, requested_by: str = "") -> Job:
+    def requeue(self, job_id: str, *, requested_by: str = "", room: str = "") -> Job:
         """Queue what a failed or cancelled job was asked for again, as a job of its own.
 
         However often it is asked for, one job is made of it.
@@ -89,6 +89,7 @@ class Queueing(Working):
             job.request,
             idempotency_key=f"again {job_id}",
             requested_by=requested_by or job.requested_by,
+            room=room,
         )
         # Its first fate is not looked into again: that it could be asked for was checked then.
         queued = store.submit(str(uuid.uuid4()), request)

@@ -16,7 +16,7 @@ from pyiceberg.utils.config import Config, merge_config
 from strictyaml import YAMLError  # type: ignore[import-untyped]
 
 from neve.catalog.ask import ask_each
-from neve.catalog.careful_tables import ignoring_tables
+from neve.catalog.careful_tables import ignoring_tables, refuse_lost_head
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
@@ -149,6 +149,7 @@ class Catalogs:
         """The table as it is now."""
         with table_errors(table):
             loaded = self.catalog(table.catalog).load_table((*table.namespace, table.name))
+            refuse_lost_head(table, loaded)
         self.recent.add(table, loaded)
         return loaded
 

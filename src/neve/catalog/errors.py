@@ -111,7 +111,7 @@ def catalog_errors(catalog: str) -> Iterator[None]:
             f"Catalog {catalog} cannot be reached: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml, and that the catalog is running.",
         ) from error
-    except failures() as error:
+    except damage() as error:
         raise CatalogError(
             f"Catalog {catalog} cannot be opened: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml.",
@@ -136,7 +136,7 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise _unreadable(table, error) from error
     except unreachable() as error:
         raise _no_answer(table, error) from error
-    except UNREADABLE as error:
+    except damage() as error:
         raise _unreadable(table, error) from error
 
 

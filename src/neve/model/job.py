@@ -88,6 +88,8 @@ class JobRequest:
     max_attempts: int = 3
     #: How long it should take, by the plan that was made when it was asked for.
     estimated_seconds: float | None = None
+    #: Where room for it is held among its tenant's jobs; it is queued in it, or not at all.
+    room: str = ""
 
     def __post_init__(self) -> None:
         if abs(self.priority) > MAX_PRIORITY:

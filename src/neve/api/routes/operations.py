@@ -242,14 +242,16 @@ def queue_each(
     belong to another request, whatever that asked for.
     """
     operations = list(operations)
-    neve.expect(table, operations, overrides, asking.tenant)
     turn = {"asked": asked, "operations": [str(item) for item in operations]}
     keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
+    stored = [store_key(neve.acting_tenant(asking.tenant), item) for item in keys]
+    known = sum(item is not None and neve.job_of_key(item) is not None for item in stored)
     turn_id = _turn_id(neve, table, asking, key)
-    return [
-        queue(neve, table, item, asking, its_key, overrides=overrides, turn=turn, turn_id=turn_id)
-        for item, its_key in zip(operations, keys, strict=False)
-    ]
+    with neve.expecting(table, operations, overrides, asking.tenant, known):
+        return [
+            queue(neve, table, item, asking, one, overrides=overrides, turn=turn, turn_id=turn_id)
+            for item, one in zip(operations, keys, strict=False)
+        ]
 
 
 def _turn_id(neve: Guarded, table: TableRef, asking: Asking, key: str | None) -> str | None:
