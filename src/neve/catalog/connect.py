@@ -85,7 +85,8 @@ class Catalogs:
         if not self._properties:
             raise ConfigError(
                 "No catalog is configured.",
-                next_step="Add one under catalogs: in neve.yaml, or to ~/.pyiceberg.yaml.",
+                next_step="Add one under catalogs: in neve.yaml (neve init writes a first file), "
+                "or to ~/.pyiceberg.yaml.",
             )
 
     def properties(self, name: str) -> dict[str, str]:

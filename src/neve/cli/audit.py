@@ -77,6 +77,8 @@ def _head(text: str) -> AuditHead:
 
 
 def _render(rows: list[AuditRow]) -> RenderableType:
+    if not rows:
+        return "The audit log is empty; it is kept where access.enabled is set."
     headers = ("row", "at", "who", "what", "table", "outcome", "detail")
     lines = []
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
@@ -14,6 +15,8 @@ GAP = 2
 #: A column of sentences is not narrower than this; it goes below its row rather.
 LEAST_WIDTH = 28
 INDENT = 4
+#: An id is no figure, though it may begin with a digit.
+ID = re.compile(r"[0-9a-z]{8,}")
 
 
 class Listing:
@@ -54,7 +57,9 @@ class Listing:
 
     def _is_figure(self, index: int) -> bool:
         cells = self._columns[index]
-        return bool(cells) and all(cell[:1].isdigit() or cell[:1] in "$–-" for cell in cells)
+        return bool(cells) and all(
+            (cell[:1].isdigit() or cell[:1] in "$–-") and not ID.fullmatch(cell) for cell in cells
+        )
 
     def _table(self, sentences: Sequence[int]) -> RenderableType:
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))

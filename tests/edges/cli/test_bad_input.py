@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -278,6 +280,64 @@ def test_a_configuration_that_is_wrong(run_json, text, message):
     document, code = run_json("tables")
 
     assert (code, message in document["error"]["message"]) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("catalogz", "catalogs"),
+        ("Catalogs", "catalogs"),
+        ("Access", "access"),
+        ("ENGINE", "engine"),
+        ("polices", "policies"),
+        ("stat", "state"),
+        ("schedular", "scheduler"),
+    ],
+)
+def test_a_key_that_is_mistyped_is_guessed(run, written, meant):
+    Path("neve.yaml").write_text(f"{LAKE}{written}: {{}}")
+
+    assert run("tables").stderr.endswith(f"→ Did you mean {meant}?\n")
+
+
+def test_a_file_in_another_encoding_is_said(run):
+    Path("neve.yaml").write_bytes("catalogs: {ä: 1}".encode("latin-1"))
+
+    assert "neve.yaml is not text in UTF-8." in run("tables").stderr
+    assert f"{Path.cwd()} is a folder." in run("tables", "-c", Path.cwd()).stderr
+
+
+def test_a_state_without_room_is_one_sentence_and_changes_nothing(run, run_json, events, engine):
+    run("keys", "create", "x", "--role", "viewer")
+    full = "SELECT RAISE(FAIL, 'database or disk is full')"
+    with closing(sqlite3.connect(".neve/state.db")) as state:
+        state.execute(f"CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN {full}; END")
+    document, code = run_json("compact", "db.events", *SPARK)
+
+    assert (code, document["error"]["type"]) == (1, "StoreError")
+    assert "disk is full" in document["error"]["message"]
+    assert "has room" in document["error"]["next_step"]
+    assert len(events.refresh().metadata.snapshots) == 1
+
+
+@pytest.mark.parametrize("command", ["policy", "keys", "audit"])
+def test_a_group_without_a_command_shows_its_help_alone(lake, run, command):
+    result = run(command)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"Usage: neve {command}" in result.stdout
+
+
+def test_an_option_without_its_value_names_the_command(lake, run):
+    assert run("rollback", "db.events", "--job").stderr.endswith("See neve rollback --help.\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [("keys", "No keys."), ("audit", "The audit log is empty; ")]
+)
+def test_an_empty_list_is_a_sentence(lake, run, run_json, command, said):
+    assert run(command, "list").stdout.startswith(said)
+    assert run_json(command, "list") == ([], 0)
 
 
 @pytest.mark.parametrize("value", ["not json", "[1]"])

@@ -44,7 +44,7 @@ def test_what_is_no_document_of_the_command_does_not_pass(text):
 
 
 def test_every_command_is_run_for_its_document_by_a_test():
-    folders = (TESTS / "unit/cli", TESTS / "slow/cli", TESTS / "spark")
+    folders = (TESTS / "edges/cli", TESTS / "slow/cli", TESTS / "spark")
     text = "\n".join(
         file.read_text(encoding="utf-8") for folder in folders for file in folder.glob("*.py")
     )
