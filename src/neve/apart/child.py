@@ -25,7 +25,8 @@ from neve.apart.messages import (
 )
 from neve.catalog.scanning import read_rows
 from neve.catalog.travelling import import_readers, table_of
-from neve.documents import from_text
+from neve.documents import from_text, to_text
+from neve.model.database import QueryLimits
 from neve.model.errors import NeveError, QueryLimit
 from neve.model.sizes import format_size
 from neve.query.duck import DuckQueries
@@ -60,6 +61,8 @@ def answer(task: QueryTask) -> bytes:
 def main(answer: Callable[[QueryTask], bytes] = answer) -> None:
     """Fork for everybody who knocks, until the server goes away."""
     import_readers()
+    # What reads tasks is made when it is first needed: not by every fork.
+    from_text(QueryTask, to_text(QueryTask("", {}, QueryLimits(), 0.0)))
     # Nobody waits for those who ended.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
@@ -82,6 +85,8 @@ def _serve(connection: socket.socket, answer: Callable[[QueryTask], bytes]) -> N
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # It does not live long enough for it.
+        gc.disable()
         task = from_text(QueryTask, receive(connection).decode())
         confine(task.limits, task.seconds)
         send(connection, answer(task))

@@ -41,6 +41,9 @@ def storage_properties(properties: Mapping[str, str]) -> dict[str, str]:
 def import_readers() -> None:
     """All that reading rows imports, for who reads in processes that are forked from this one."""
     import pyiceberg.io.pyarrow  # noqa: F401
+    from pyiceberg.avro.decoder import new_decoder
+
+    new_decoder(b"")
 
 
 def table_of(source: TableSource) -> Table:

@@ -257,3 +257,121 @@ SELECT [1, 2][(SELECT count(*) FROM read_csv('/etc/passwd'))] FROM users
 SELECT users[1].x() FROM users
 SELECT 'x'[1:] FROM users
 SELECT name.lower().read_blob() FROM users
+SELECT * FROM parquet_scan('/etc/passwd')
+SELECT * FROM "parquet_scan"('/etc/passwd')
+SELECT * FROM iceberg_scan('s3://other/t')
+SELECT * FROM delta_scan('/tmp/x')
+SELECT * FROM read_csv_auto('/proc/self/environ')
+SELECT * FROM read_blob('/proc/self/environ')
+SELECT * FROM read_text('/proc/self/maps')
+SELECT * FROM read_ndjson_objects('/etc/hostname')
+SELECT * FROM glob('/**')
+SELECT * FROM 'http://169.254.169.254/latest'
+SELECT * FROM 's3://bucket/*.parquet'
+SELECT * FROM "users.parquet"
+SELECT * FROM file('/etc/passwd')
+SELECT * FROM main.users
+SELECT * FROM memory.main.users
+SELECT * FROM system.information_schema.schemata
+SELECT * FROM temp.users
+SELECT * FROM given_0
+WITH relation_0 AS (SELECT 1) SELECT * FROM relation_1
+WITH users AS (SELECT * FROM other.secrets) SELECT * FROM users
+WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM a, secrets
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r
+WITH x AS MATERIALIZED (DELETE FROM users RETURNING *) SELECT * FROM x
+WITH x AS (INSERT INTO users VALUES ('a', 1) RETURNING *) SELECT * FROM x
+ATTACH DATABASE '/tmp/x.db' (TYPE sqlite)
+/* c */ ATTACH 'x' AS y
+COPY users TO '/tmp/x'
+COPY (SELECT * FROM users) TO 's3://x/y' (FORMAT parquet)
+CALL force_checkpoint()
+SET threads = 64
+RESET ALL
+LOAD 'httpfs'
+INSTALL spatial FROM community
+CREATE MACRO m(x) AS x
+CREATE TEMP MACRO t() AS TABLE SELECT 1
+CREATE SECRET (TYPE s3, KEY_ID 'x', SECRET 'y')
+CREATE TABLE x AS SELECT 1
+CREATE OR REPLACE VIEW users AS SELECT 1
+CREATE TYPE mood AS ENUM ('a')
+PREPARE p AS SELECT 1
+EXECUTE p
+DEALLOCATE p
+FROM read_csv('/etc/passwd')
+PIVOT users ON name USING count(*)
+UNPIVOT users ON age INTO NAME n VALUE v
+SELECT * FROM (PIVOT users ON name USING count(*))
+SELECT * FROM users FOR SYSTEM_TIME AS OF now()
+SELECT * FROM users USING SAMPLE 5
+SELECT COLUMNS('.*') FROM users
+SELECT COLUMNS(c -> c LIKE 'n%') FROM users
+SELECT * REPLACE (upper(name) AS name) FROM users
+SELECT list_transform([1, 2], x -> x + 1)
+SELECT [x + 1 for x in range(1000000000)]
+SELECT list_reduce(range(10), (a, b) -> a + b)
+SELECT * FROM range(100000000000)
+SELECT * FROM generate_series(1, 1000000000000)
+SELECT * FROM unnest(range(1000000000))
+SELECT unnest(generate_series(1, 1000000000))
+SELECT printf('%2000000000d', 1)
+SELECT format('{:>2000000000}', 1)
+SELECT bit_count(repeat('1', 1000000000)::BIT)
+SELECT * FROM query('SELECT 1')
+SELECT * FROM query_table('users')
+SELECT eval('1')
+SELECT regexp_matches('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', '(a+)+$')
+SELECT regexp_replace(name, '(.*)*', '') FROM users
+SELECT hash(name) FROM users
+SELECT struct_pack(a := 1)
+SELECT map(['a'], [1])
+SELECT row(1, 2)
+SELECT MAP {'a': 1}
+SELECT @x
+SELECT 1 \gexec
+SELECT 1;--
+SELECT 1 /* ; */ ; SELECT 2
+SELECT 1 INTO OUTFILE '/tmp/x'
+SELECT $$a$$ || read_text('/etc/passwd')
+SELECT E'\x41' FROM read_text('/etc/passwd')
+SELECT * FROM ｕｓｅｒｓ
+SELECT * FROM users‮
+SELECT ‮1
+SELECT * FROM "users" "; DROP TABLE x"."y"
+SELECT name FROM users UNION ALL SELECT secret FROM secrets
+SELECT (SELECT secret FROM secrets)
+SELECT EXISTS (SELECT 1 FROM secrets)
+SELECT name FROM users WHERE name IN (SELECT secret FROM other.secrets)
+SELECT * FROM users, LATERAL (SELECT * FROM secrets)
+SELECT * FROM users JOIN t_other__default.secrets ON true
+SELECT * FROM "t_other__default"."secrets"
+SELECT * FROM t_a__default.users
+SELECT * FROM other__default.secrets
+SELECT CAST('x' AS mood)
+SELECT 'x'::STRUCT(a MOOD)
+SELECT rowid FROM users
+SELECT filename FROM users
+SELECT age::UNION(a INT) FROM users
+SELECT name COLLATE de FROM users
+SELECT 'a' GLOB '*'
+SELECT 'a' SIMILAR TO '(a+)+'
+SELECT 'a' ~ '(a+)+'
+SELECT 1 AS x QUALIFY read_text('/etc/passwd') = 1
+SELECT 1 ORDER BY read_text('/etc/passwd')
+SELECT 1 LIMIT (SELECT count(*) FROM read_text('/etc/passwd'))
+SELECT 1 OFFSET getenv('X')
+SELECT sum(age) OVER (ORDER BY getenv('X')) FROM users
+SELECT count(*) FILTER (WHERE getenv('X') = 1) FROM users
+SELECT list(name ORDER BY name) FROM users
+SELECT histogram(age) FROM users
+SELECT reservoir_quantile(age, 0.5) FROM users
+SELECT TRY(getenv('X'))
+SELECT CASE WHEN 1 = 1 THEN getenv('X') END
+SELECT extract(epoch FROM read_text('/etc/passwd'))
+SELECT users.getenv('X') FROM users
+SELECT name.read_text() FROM users
+SELECT ('/etc/passwd').read_text()
+SELECT GETENV ('HOME')
+SELECT get/**/env('HOME')
+SELECT getenv/**/('HOME')
