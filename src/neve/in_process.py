@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from neve.catalog.connect import Catalogs
 from neve.catalog.replacing import replace_files
 from neve.model.errors import EngineNeeded
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rebase import FileChange
 from neve.model.rewrite import FileDetails, RewriteTask, SpliceRequirements, TaskResult
 from neve.model.table import TableRef
@@ -73,19 +73,19 @@ class InProcessEngine:
     def replace_files(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         catalog = self._catalogs.writable(table.catalog)
-        replace_files(table, catalog, removed, added, properties, undo)
+        replace_files(table, catalog, made_on, removed, added, properties, undo)
 
     def change_files(
         self,
         table: TableRef,
-        head_id: int,
+        made_on: MadeOn,
         change: FileChange,
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
@@ -94,7 +94,8 @@ class InProcessEngine:
         if change.deletes.added or change.deletes.removed:
             raise needs_spark()
         catalog = self._catalogs.writable(table.catalog)
-        replace_files(table, catalog, change.removed, change.added, properties, undo, head_id)
+        files = (change.removed, change.added)
+        replace_files(table, catalog, made_on, *files, properties, undo, on_this_head=True)
 
     fingerprint = _for_spark(Engine.fingerprint)
     misread = _for_spark(Engine.misread)

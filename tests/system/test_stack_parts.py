@@ -51,7 +51,7 @@ def test_every_part_comes_after_what_it_needs() -> None:
 )
 def test_make_hands_over_the_parts(target: str, command: str) -> None:
     said = subprocess.run(
-        ["make", "--dry-run", f"stack-{target}", "PARTS=redis nessie"],
+        ["make", "--no-print-directory", "--dry-run", f"stack-{target}", "PARTS=redis nessie"],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,

@@ -29,7 +29,7 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 from neve.catalog.errors import table_errors
 from neve.catalog.sending import load, send
 from neve.model.errors import CommitConflict, ExecutionError
-from neve.model.metadata_change import UndoTag, taken_name
+from neve.model.metadata_change import MadeOn, UndoTag, another_table, taken_name
 from neve.model.rewrite import FileDetails
 from neve.model.table import TableRef
 from neve.retries import RetryPolicy, Sleep, retrying
@@ -52,21 +52,25 @@ class _ReplaceFiles(_OverwriteFiles):
 def replace_files(
     ref: TableRef,
     catalog: Catalog,
+    made_on: MadeOn,
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
     undo: UndoTag | None = None,
-    head_id: int | None = None,
+    *,
+    on_this_head: bool = False,
     sleep: Sleep = time.sleep,
 ) -> None:
     """Replace files on the head that is there, if all of them are in it and no delete file is.
 
     The state before is tagged by the same commit.
 
-    With `head_id` on no other head than that one.
+    With `on_this_head` on no other one than files were rewritten from.
     """
     retrying(
-        partial(_replace_once, ref, catalog, removed, added, properties, undo, head_id),
+        partial(
+            _replace_once, ref, catalog, made_on, removed, added, properties, undo, on_this_head
+        ),
         on=lambda error: isinstance(error, _HeadMoved),
         policy=POLICY,
         sleep=sleep,
@@ -80,15 +84,18 @@ class _HeadMoved(CommitConflict):
 def _replace_once(
     ref: TableRef,
     catalog: Catalog,
+    made_on: MadeOn,
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
     undo: UndoTag | None,
-    head_id: int | None,
+    on_this_head: bool,
 ) -> None:
     judged = load(ref, catalog)
     found = judged.metadata.current_snapshot_id
-    if head_id not in (None, found):
+    if str(judged.metadata.table_uuid) != made_on.table_uuid:
+        raise CommitConflict(another_table(f"Committing to table {ref}"))
+    if on_this_head and found != made_on.snapshot_id:
         raise CommitConflict(f"Table {ref} has another head by now: snapshot {found}.")
     with table_errors(ref):
         live = _live_files(ref, judged)

@@ -31,6 +31,19 @@ class UndoTag:
         return TagToSet(self.name, snapshot_id, age_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class MadeOn:
+    """What files were rewritten from: a table, whatever has its name by now, and its state."""
+
+    table_uuid: str
+    snapshot_id: int
+
+
+def another_table(what: str) -> str:
+    """Why nothing is committed where the name was given to another table meanwhile."""
+    return f"{what} failed: another table has this name by now."
+
+
 def taken_name(undo: UndoTag) -> str:
     """Why nothing is committed where the state before could not be kept."""
     return f"{undo.name} is a branch, so that the state before cannot be tagged with this name."

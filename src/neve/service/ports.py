@@ -18,7 +18,7 @@ from neve.model.integrity import (
     Stored,
     TableIntegrity,
 )
-from neve.model.metadata_change import MetadataChange, UndoTag
+from neve.model.metadata_change import MadeOn, MetadataChange, UndoTag
 from neve.model.notices import Notice
 from neve.model.operation import Operation
 from neve.model.orphans import (
@@ -179,13 +179,14 @@ class Engine(Protocol):
     def commit_staged(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         """Replace files by what was staged, unless a writer touched them since the snapshot.
 
+        As in all commits, a table of another uuid is not written to: that is a CommitConflict.
         The same commit sets the tag on the state that it is made on, unless the tag is there.
         """
         ...
@@ -224,7 +225,7 @@ class Engine(Protocol):
     def replace_files(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
@@ -243,7 +244,7 @@ class Engine(Protocol):
     def change_files(
         self,
         table: TableRef,
-        head_id: int,
+        made_on: MadeOn,
         change: FileChange,
         properties: Mapping[str, str],
         undo: UndoTag | None = None,

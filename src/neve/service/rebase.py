@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from neve.model.errors import CommitConflict, ExecutionError, JobRefused, ProofFailed, RowsError
 from neve.model.facts import REBASED_FROM_PROPERTY
@@ -87,10 +87,9 @@ def _sentence(text: str) -> str:
 def _commit(run: StepRun, chosen: Replacements, describe: Describe) -> None:
     """As it was written, unless a writer touched one of the replaced files since the base."""
     _enter_commit(run)
-    assert run.base.snapshot_id is not None
     run.services.engine.replace_files(
         run.table,
-        run.base.snapshot_id,
+        run.made_on,
         [file for one in chosen.values() for file in one.removed],
         [file for one in chosen.values() for file in one.added],
         _properties(run, chosen, describe),
@@ -124,7 +123,8 @@ def _commit_on_head(run: StepRun, followed: _Followed, describe: Describe) -> No
     properties[REBASED_FROM_PROPERTY] = str(run.base.snapshot_id)
     try:
         _enter_commit(run)
-        run.services.engine.change_files(run.table, followed.head_id, change, properties, run.undo)
+        made_on = replace(run.made_on, snapshot_id=followed.head_id)
+        run.services.engine.change_files(run.table, made_on, change, properties, run.undo)
     except (CommitConflict, JobRefused):
         # Not committed for sure. After an unknown commit nothing is called a leftover.
         run.remember_leftovers(sorted({delete.path for delete in followed.deletes.added}))

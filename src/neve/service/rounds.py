@@ -23,7 +23,7 @@ from neve.model.facts import (
 )
 from neve.model.groups import FileGroup, PlannedFile
 from neve.model.job import JobState, Progress
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import UndoTag, another_table
 from neve.model.outcome import EngineUse, LeftAlone
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
@@ -119,6 +119,9 @@ def run_rounds(run: Run) -> StepFailure | None:
             )
             return None
         base = run.services.surveyor.survey(plan.table, where=run.plan.where)
+        if base.table_uuid != run.before.table_uuid:
+            conflict = CommitConflict(another_table(f"Compacting table {plan.table}"))
+            return StepFailure(next(run.numbers), conflict)
         plan = only_partitions_of(run.replan(base), taken)
         run.taken_by_writers.clear()
         run.notes.append(f"{_groups(len(taken))} changed by writers meanwhile and planned again.")

@@ -122,13 +122,12 @@ def _commit(
     run: StepRun, orders: Mapping[int, Written], written: Sequence[StagedFiles]
 ) -> StepResult:
     staged = {files.order_id: files for files in written}
-    snapshot_id = run.base.snapshot_id
-    assert snapshot_id is not None
+    made_on = run.made_on
 
     def commit(numbers: Sequence[int]) -> None:
         chosen = [staged[number] for number in numbers]
         properties = {**run.properties, **_described(run.verify, chosen)}
-        run.services.engine.commit_staged(run.table, snapshot_id, chosen, properties, run.undo)
+        run.services.engine.commit_staged(run.table, made_on, chosen, properties, run.undo)
 
     return commit_untouched(
         run,

@@ -10,7 +10,7 @@ from neve.model.errors import CommitConflict
 from neve.model.facts import TableFacts
 from neve.model.groups import FileGroup
 from neve.model.job import JobState
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.outcome import EngineUse
 from neve.model.policy import Engine, Verify
 from neve.model.steps import RewriteDataFiles
@@ -42,6 +42,11 @@ class StepRun:
     undo: UndoTag | None = None
     #: What was asked for; None leaves it to the way of rewriting.
     verify: Verify | None = None
+
+    @property
+    def made_on(self) -> MadeOn:
+        assert self.base.snapshot_id is not None
+        return MadeOn(self.base.table_uuid, self.base.snapshot_id)
 
     def remember_leftovers(self, paths: Sequence[str]) -> None:
         """Files that will not be committed; deleting them is for the sweeper, not for this run."""

@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from neve.model.errors import EngineDied, ExecutionError, JobCancelled, NeveError
 from neve.model.integrity import FileClaim, FooterReport, KnownColumns
 from neve.model.job import SPARK
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.orphans import ListedFile, Listing, ReachableFiles, Sweep
 from neve.model.outcome import Outcome
 from neve.model.rebase import FileChange, MovedDeletes, MoveOrder
@@ -148,14 +148,14 @@ class SparkEngine(StartedSession):
     def commit_staged(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         handles = [cast(Staged, files.handle) for files in staged]
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            commit_staged(session, table, snapshot_id, handles, properties, undo)
+            commit_staged(session, table, made_on, handles, properties, undo)
 
     def rewrite(
         self,
@@ -201,14 +201,14 @@ class SparkEngine(StartedSession):
     def replace_files(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            replace_files(session, table, snapshot_id, removed, added, properties, undo)
+            replace_files(session, table, made_on, removed, added, properties, undo)
 
     def move_deletes(self, table: TableRef, order: MoveOrder) -> MovedDeletes:
         # Whoever never meets a writer does without the code that reads delete files.
@@ -220,13 +220,13 @@ class SparkEngine(StartedSession):
     def change_files(
         self,
         table: TableRef,
-        head_id: int,
+        made_on: MadeOn,
         change: FileChange,
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         with self._working(f"Committing to table {table}", to_the_end=True) as session:
-            change_files(session, table, head_id, change, properties, undo)
+            change_files(session, table, made_on, change, properties, undo)
 
     def live_rows(
         self, table: TableRef, snapshot_id: int, paths: Collection[str]

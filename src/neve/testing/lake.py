@@ -16,7 +16,7 @@ from neve.model.facts import (
     TableFacts,
 )
 from neve.model.groups import FileGroup
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.outcome import Outcome
 from neve.model.policy import Verify
 from neve.model.rewrite import (
@@ -158,7 +158,7 @@ class MemoryLake(FollowingLake):
     def commit_staged(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
@@ -166,7 +166,7 @@ class MemoryLake(FollowingLake):
         self.before_commit()
         handles = [cast(tuple[Paths, Files], files.handle) for files in staged]
         gone = {path for paths, _ in handles for path in paths}
-        if changed_files(self.history[snapshot_id], self.facts, gone):
+        if changed_files(self.history[made_on.snapshot_id], self.facts, gone):
             raise CommitConflict("A replaced file was changed.")
         fresh = tuple(file for _, made in handles for file in made)
         kept = tuple(f for f in self.facts.data_files if f.path not in gone)
@@ -300,7 +300,7 @@ class MemoryLake(FollowingLake):
     def replace_files(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         removed: Sequence[FileDetails],
         added: Sequence[FileDetails],
         properties: Mapping[str, str],
@@ -309,7 +309,7 @@ class MemoryLake(FollowingLake):
         self.before_commit()
         gone = {file.path for file in removed}
         current = {f.path: f for f in self.facts.data_files}
-        if changed_files(self.history[snapshot_id], self.facts, gone):
+        if changed_files(self.history[made_on.snapshot_id], self.facts, gone):
             raise CommitConflict("A replaced file was changed.")
         model = current[removed[0].path]
         fresh = fresh_files(model, added)

@@ -10,7 +10,7 @@ from neve.catalog.connect import Catalogs
 from neve.catalog.surveyor import CatalogSurveyor
 from neve.model.facts import TableFacts
 from neve.model.job import SPARK
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.model.workers import EngineReport, EngineState
@@ -78,7 +78,7 @@ class LocalEngine:
     def commit_staged(
         self,
         table: TableRef,
-        snapshot_id: int,
+        made_on: MadeOn,
         staged: Sequence[StagedFiles],
         properties: Mapping[str, str],
         undo: UndoTag | None = None,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from neve.model.errors import CommitConflict, ExecutionError
 from neve.model.facts import DataFileFacts, DeleteFileFacts, DeleteKind, RefFacts, TableFacts
-from neve.model.metadata_change import UndoTag, taken_name
+from neve.model.metadata_change import MadeOn, UndoTag, taken_name
 from neve.model.rebase import (
     DeleteEntry,
     FileChange,
@@ -116,15 +116,15 @@ class FollowingLake(ABC):
     def change_files(
         self,
         table: TableRef,
-        head_id: int,
+        made_on: MadeOn,
         change: FileChange,
         properties: Mapping[str, str],
         undo: UndoTag | None = None,
     ) -> None:
         self.before_commit()
         self.changes.append(change)
-        if self.facts.snapshot_id != head_id:
-            raise CommitConflict(f"The head is no longer snapshot {head_id}.")
+        if (self.facts.table_uuid, self.facts.snapshot_id) != astuple(made_on):
+            raise CommitConflict(f"The head is no longer snapshot {made_on.snapshot_id}.")
         current = {file.path: file for file in self.facts.data_files}
         fresh = fresh_files(current[change.removed[0].path], change.added)
         gone = {file.path for file in change.removed}

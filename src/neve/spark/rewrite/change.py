@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import CommitConflict
 from neve.model.facts import FIRST_WITH_ROW_IDS, DeleteKind
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rebase import DeleteEntry, FileChange
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
@@ -27,7 +27,7 @@ from neve.spark.tables import iceberg, load_table
 def change_files(
     session: SparkSession,
     table: TableRef,
-    head_id: int,
+    made_on: MadeOn,
     change: FileChange,
     properties: Mapping[str, str],
     undo: UndoTag | None = None,
@@ -41,8 +41,8 @@ def change_files(
     what = f"Committing to table {table}"
     with engine_errors(what):
         _refuse_old_deletes(loaded, change, what)
-        rewrite = with_summary(_rewrite(session, loaded, head_id, change), properties)
-    publish_on(session, loaded, rewrite, head_id, undo, what)
+        rewrite = with_summary(_rewrite(session, loaded, made_on.snapshot_id, change), properties)
+    publish_on(session, loaded, rewrite, made_on, undo, what)
 
 
 def _refuse_old_deletes(loaded: Any, change: FileChange, what: str) -> None:

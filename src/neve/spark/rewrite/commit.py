@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from neve.model.metadata_change import UndoTag
+from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rewrite import ColumnMetrics, FileDetails
 from neve.model.table import TableRef
 from neve.spark.errors import engine_errors
@@ -25,7 +25,7 @@ from neve.spark.tables import iceberg, load_table
 def replace_files(
     session: SparkSession,
     table: TableRef,
-    snapshot_id: int,
+    made_on: MadeOn,
     removed: Sequence[FileDetails],
     added: Sequence[FileDetails],
     properties: Mapping[str, str],
@@ -40,10 +40,10 @@ def replace_files(
     with engine_errors(what):
         gone = java_files(session, loaded, removed)
         rewrite = loaded.newRewrite().rewriteFiles(gone, java_files(session, loaded, added))
-        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
+        rewrite = with_summary(rewrite.validateFromSnapshot(made_on.snapshot_id), properties)
         unnumbered = any(file.first_row_id is None for file in removed)
-    sources = RemovedFiles(session, loaded, what, snapshot_id, gone, unnumbered)
-    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
+    sources = RemovedFiles(session, loaded, what, made_on.snapshot_id, gone, unnumbered)
+    publish(session, loaded, rewrite, made_on, undo, what, sources.refuse_if_listed_anew)
 
 
 def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
@@ -56,7 +56,7 @@ def with_summary(rewrite: Any, properties: Mapping[str, str]) -> Any:
 def commit_staged(
     session: SparkSession,
     table: TableRef,
-    snapshot_id: int,
+    made_on: MadeOn,
     handles: Sequence[Staged],
     properties: Mapping[str, str],
     undo: UndoTag | None = None,
@@ -75,9 +75,9 @@ def commit_staged(
         unnumbered = any(handle.unnumbered for handle in handles)
         rewrite = loaded.newRewrite()
         rewrite = rewrite.rewriteFiles(removed, vectors, added, jvm.java.util.HashSet())
-        rewrite = with_summary(rewrite.validateFromSnapshot(snapshot_id), properties)
-    sources = RemovedFiles(session, loaded, what, snapshot_id, removed, unnumbered)
-    publish(session, loaded, rewrite, undo, what, sources.refuse_if_listed_anew)
+        rewrite = with_summary(rewrite.validateFromSnapshot(made_on.snapshot_id), properties)
+    sources = RemovedFiles(session, loaded, what, made_on.snapshot_id, removed, unnumbered)
+    publish(session, loaded, rewrite, made_on, undo, what, sources.refuse_if_listed_anew)
 
 
 def java_files(session: SparkSession, loaded: Any, files: Sequence[FileDetails]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from neve.model.errors import CommitConflict, ExecutionError
-from neve.model.metadata_change import MAIN, UndoTag, taken_name
+from neve.model.metadata_change import MAIN, MadeOn, UndoTag, another_table, taken_name
 from neve.retries import retrying
 from neve.spark.errors import engine_errors
 from neve.spark.retries import POLICY
@@ -32,6 +32,7 @@ def publish(
     session: SparkSession,
     loaded: Any,
     rewrite: Any,
+    made_on: MadeOn,
     undo: UndoTag | None,
     what: str,
     judge: Judge,
@@ -45,7 +46,7 @@ def publish(
             if tried and operations.refresh().snapshot(tried[-1]) is not None:
                 # The answer was wrong: it is there.
                 return
-        _swap(session, operations, rewrite, undo, what, judge, tried)
+        _swap(session, operations, rewrite, made_on, undo, what, judge, tried)
 
     retrying(attempt, on=lambda error: isinstance(error, HeadMoved), policy=POLICY)
 
@@ -54,11 +55,12 @@ def publish_on(
     session: SparkSession,
     loaded: Any,
     rewrite: Any,
-    head_id: int,
+    made_on: MadeOn,
     undo: UndoTag | None,
     what: str,
 ) -> None:
     """Commit on exactly this head, once, or raise CommitConflict."""
+    head_id = made_on.snapshot_id
 
     def refuse_another_head(base: Any, snapshot: Any) -> None:
         if snapshot.parentId() != head_id or base.currentSnapshot().snapshotId() != head_id:
@@ -67,13 +69,14 @@ def publish_on(
                 next_step="Run the command again: it plans again.",
             )
 
-    _swap(session, loaded.operations(), rewrite, undo, what, refuse_another_head, [])
+    _swap(session, loaded.operations(), rewrite, made_on, undo, what, refuse_another_head, [])
 
 
 def _swap(
     session: SparkSession,
     operations: Any,
     rewrite: Any,
+    made_on: MadeOn,
     undo: UndoTag | None,
     what: str,
     judge: Judge,
@@ -83,6 +86,8 @@ def _swap(
     with engine_errors(what):
         snapshot = rewrite.apply()
         package, base = iceberg(session), operations.current()
+        if base.uuid() not in (None, made_on.table_uuid):
+            raise CommitConflict(another_table(what))
         judge(base, snapshot)
         update = package.TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, MAIN)
         if undo is not None:
