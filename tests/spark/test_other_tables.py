@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 from dataclasses import replace
-from pathlib import Path
-from urllib.parse import urlparse
 
 import pytest
+from tests.other_table import give_name_to_another
 
 from neve.model.outcome import Status
 from neve.model.policy import RewriteMode
@@ -17,15 +14,7 @@ pytestmark = pytest.mark.promise(3)
 
 
 def put_another(lake, table):
-    """The same files and snapshots by another uuid, so that only that tells them apart."""
-    catalog = lake.app.catalogs.writable("lake")
-    name = (*table.namespace, table.name)
-    location = Path(urlparse(catalog.load_table(name).metadata_location).path)
-    metadata = {**json.loads(location.read_text()), "table-uuid": str(uuid.uuid4())}
-    made = location.with_name(f"99999-{uuid.uuid4()}.metadata.json")
-    made.write_text(json.dumps(metadata))
-    catalog.rename_table(name, (*table.namespace, f"{table.name}_before"))
-    catalog.register_table(name, f"file://{made}")
+    give_name_to_another(lake.app.catalogs.writable("lake"), (*table.namespace, table.name))
 
 
 @pytest.mark.parametrize(

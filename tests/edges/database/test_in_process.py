@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import FloatType, NestedField
 from tests.edges.database.lake import FIELDS, ask, create, open_neve, rows, write
+from tests.other_table import give_name_to_another
 
 from neve.catalog import replacing
 from neve.model.errors import EngineNeeded, NeveError
@@ -134,6 +135,25 @@ def test_a_file_that_a_writer_replaced_is_left(neve, database, monkeypatch):
     monkeypatch.setattr(replacing, "_live_files", with_another)
     compact(database)
     assert sorted(row["age"] is None for row in rows(database)) == [True] * 3
+
+
+@pytest.mark.promise(55)
+def test_another_table_that_has_the_name_by_then_is_left(neve, database, monkeypatch):
+    catalog, load = neve._app.catalogs.writable("lake"), replacing.load
+    name, others = ("t_a__default", "users"), [1]
+
+    def load_another(ref, catalog):
+        if others:
+            others.pop()
+            give_name_to_another(catalog, name)
+        return load(ref, catalog)
+
+    monkeypatch.setattr(replacing, "load", load_another)
+    with pytest.raises(NeveError, match="another table"):
+        compact(database)
+    for each in (name, ("t_a__default", "users_before")):
+        snapshots = catalog.load_table(each).metadata.snapshots
+        assert "replace" not in {str(snapshot.summary.operation.value) for snapshot in snapshots}
 
 
 def test_what_only_a_service_can_do_is_refused_with_the_reason(neve, database, monkeypatch):
