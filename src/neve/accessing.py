@@ -171,12 +171,13 @@ class Access:
         table: TableRef,
         operation: str,
         arguments: Mapping[str, object],
+        state: tuple[str, ...],
     ) -> Approval:
-        """The approval of exactly this request, asked for now or before."""
+        """The approval of exactly this request on this state, asked for now or before."""
         return self._store.approvals.ask(
             Approval(
                 str(uuid.uuid4()),
-                request_digest(caller, tenant, table, operation, arguments),
+                request_digest(caller, tenant, table, operation, arguments, state),
                 table,
                 operation,
                 json.dumps(dict(arguments), sort_keys=True),

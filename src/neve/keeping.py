@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neve.app import App, make_health_history
 from neve.looking import Looking, Table
 from neve.machine import Check
+from neve.model.counts import many
 from neve.model.errors import InputError, NeveError
 from neve.model.figures import Figures
 from neve.model.health import Health
@@ -182,7 +183,7 @@ class Keeping(Looking):
         return Check(name, is_ready, detail + more, fix)
 
     def _catalog(self, name: str) -> Callable[[], str]:
-        return lambda: f"{len(self._app.catalogs.namespaces(name))} namespaces"
+        return lambda: many(len(self._app.catalogs.namespaces(name)), "namespace")
 
 
 def _check(name: str, look: Callable[[], str]) -> Check:

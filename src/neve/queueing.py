@@ -17,6 +17,7 @@ from neve.model.job import (
     ScheduleState,
     SetAsideTable,
 )
+from neve.service.operations.turns import LOOKED_THROUGH, jobs_of_turn
 from neve.working import Working
 
 #: What a page or a read of events holds at most.
@@ -46,6 +47,17 @@ class Queueing(Working):
         found = self._services.store.jobs(ref, size + 1, chosen=chosen, before=before)
         page = found[:size]
         return JobPage(tuple(page), page[-1].position if len(found) > size else None)
+
+    def turn_jobs(self, turn_id: str, table: Table | None = None) -> list[Job]:
+        """The jobs of a turn, oldest first; the beginning of its id will do where it is unique."""
+        newest: list[Job] = []
+        page = JobPage((), None)
+        for _ in range(LOOKED_THROUGH // MAX_PAGE):
+            page = self.job_page(table, before=page.before, limit=MAX_PAGE)
+            newest += page.jobs
+            if page.before is None:
+                break
+        return jobs_of_turn(newest, turn_id)
 
     def job_events(self, job_id: str, after: int = 0, limit: int = 100) -> list[RecordedEvent]:
         """What a job said since that event, by whatever process it is run; in order."""

@@ -187,8 +187,9 @@ def find_config(explicit: str | None, environ: Mapping[str, str], folder: Path) 
     if named:
         path = Path(named).expanduser()
         if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
             raise ConfigError(
-                f"The configuration file {named} does not exist.",
+                f"The configuration file {named} {what}.",
                 next_step="Give --config an existing file, or unset NEVE_CONFIG.",
             )
         return path
@@ -204,6 +205,9 @@ def load_settings(
     path = find_config(explicit, environ, Path.cwd())
     values = _read_yaml(path, environ) if path else {}
     folder = path.resolve().parent if path else Path.cwd()
+    # Case matters: `Access` beside `access` would be one of the two, and nobody knows which.
+    if unknown := [key for key in values if key not in Settings.model_fields]:
+        raise _unknown_key(path, (unknown[0],))
     # A file about the database operations alone leaves the catalog to the defaults.
     is_silent = not path or set(values) == {"database"}
     values.setdefault("catalogs", {DEFAULT_CATALOG: dict(EMBEDDED_CATALOG)} if is_silent else {})
@@ -250,7 +254,12 @@ def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
             f"The configuration file {path} {error}.",
             next_step="Check indentation, colons, quotes and aliases there.",
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"The configuration file {path} is not text in UTF-8.",
+            next_step="Save it as UTF-8, or give --config another file.",
+        ) from error
+    except OSError as error:
         raise ConfigError(f"The configuration file {path} cannot be read: {error}.") from error
     if values is None:
         return {}
@@ -264,12 +273,24 @@ def _read_yaml(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
 def _explain(error: ValidationError, path: Path | None) -> NeveError:
     """One sentence about the first thing that is wrong."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    source = f"The configuration file {path}" if path else "The configuration"
     if first["type"] == "extra_forbidden":
-        next_step = suggest(str(first["loc"][-1]), _known_keys(first["loc"]))
-        return ConfigError(f"{source} has an unknown key: {key}.", next_step=next_step)
-    return ConfigError(f"{source} is wrong at {key}: {first['msg']}.")
+        return _unknown_key(path, first["loc"])
+    return ConfigError(f"{_source(path)} is wrong at {_dotted(first['loc'])}: {first['msg']}.")
+
+
+def _unknown_key(path: Path | None, location: tuple[int | str, ...]) -> ConfigError:
+    return ConfigError(
+        f"{_source(path)} has an unknown key: {_dotted(location)}.",
+        next_step=suggest(str(location[-1]), _known_keys(location)),
+    )
+
+
+def _source(path: Path | None) -> str:
+    return f"The configuration file {path}" if path else "The configuration"
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
 
 
 def _known_keys(location: tuple[int | str, ...]) -> list[str]:

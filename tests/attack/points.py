@@ -46,7 +46,7 @@ class Points:
         self.is_reached = False
         self._chosen, self._act = chosen, act
         self._times: Counter[str] = Counter()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._is_acting = False
 
     def __call__(self, call: str) -> None:
@@ -60,10 +60,11 @@ class Points:
             if point != self._chosen:
                 return
             self.is_reached = self._is_acting = True
-            try:
-                self._act()
-            finally:
-                self._is_acting = False
+        # Without the lock: the action may pass points in threads of its own.
+        try:
+            self._act()
+        finally:
+            self._is_acting = False
 
 
 def watch(app: App, at: Callable[[str], None]) -> App:

@@ -130,7 +130,6 @@ class WatchedConsumers(Watched[Consumers]):
     add = told(Consumers.add)
     remove = told(Consumers.remove)
     all = told(Consumers.all)
-    live = told(Consumers.live)
 
 
 class WatchedKeptPlans(Watched[KeptPlans]):

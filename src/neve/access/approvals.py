@@ -58,9 +58,13 @@ def request_digest(
     table: TableRef,
     operation: str,
     arguments: Mapping[str, object],
+    state: tuple[str, ...],
 ) -> str:
-    """The same for the same request of the same person, and for no other."""
-    said = [caller.person, tenant, str(table), operation, dict(arguments)]
+    """The same for the same request of the same person, on the same table, and for no other.
+
+    By a table's name there may be another one tomorrow, so what was there is part of the request.
+    """
+    said = [caller.person, tenant, str(table), operation, dict(arguments), *state]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -29,6 +29,7 @@ from neve.api.routes import (
     service,
     set_aside,
     tables,
+    turns,
 )
 from neve.api.settings import ApiSettings
 from neve.api.submitting import API
@@ -45,6 +46,7 @@ ROUTERS = (
     operations,
     policies,
     schedules,
+    turns,
     set_aside,
     approvals,
     audit,

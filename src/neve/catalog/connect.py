@@ -85,7 +85,8 @@ class Catalogs:
         if not self._properties:
             raise ConfigError(
                 "No catalog is configured.",
-                next_step="Add one under catalogs: in neve.yaml, or to ~/.pyiceberg.yaml.",
+                next_step="Add one under catalogs: in neve.yaml (neve init writes a first file), "
+                "or to ~/.pyiceberg.yaml.",
             )
 
     def properties(self, name: str) -> dict[str, str]:
@@ -177,17 +178,29 @@ class Catalogs:
         """The same, where every catalog speaks for itself."""
         self._require_one()
         if not any(character in pattern for character in GLOB_CHARACTERS):
-            return Found([self.parse(pattern)])
-        names = self._matching_catalogs(pattern)
+            return Found([self.parse(pattern)], is_named=True)
+        names, meant = self._matching_catalogs(pattern), self._meant(pattern)
         tables: dict[str, list[TableRef]] = {}
         problems: dict[str, NeveError] = {}
         for name, answer in self._lists(names).items():
             if isinstance(answer, NeveError):
                 problems[name] = answer
             else:
-                tables[name] = [t for t in answer if pattern == "*" or self.matches(t, pattern)]
+                tables[name] = [
+                    t for t in answer if pattern == "*" or t == meant or self.matches(t, pattern)
+                ]
         ordered = [table for name in sorted(tables) for table in tables[name]]
+        # A name may hold what a pattern holds, and means itself.
+        if meant and meant in tables.get(meant.catalog, ()):
+            return Found([meant], problems, len(names), is_named=True)
         return Found(ordered, problems, len(names))
+
+    def _meant(self, pattern: str) -> TableRef | None:
+        """The table that the pattern would name, were it a name."""
+        try:
+            return self.parse(pattern)
+        except InputError:
+            return None
 
     def _lists(self, names: Sequence[str]) -> dict[str, Sequence[TableRef] | NeveError]:
         """A file of this machine is read here: a thread for it costs more than reading it."""

@@ -150,7 +150,7 @@ def _no_answer(table: TableRef, error: BaseException) -> CatalogError:
 def _unreadable(table: TableRef, error: BaseException) -> TableUnreadable:
     return TableUnreadable(
         f"The metadata of table {table} cannot be read: {first_line(error)}",
-        next_step=f"See what is wrong and the way back: neve doctor {table}",
+        next_step=f"See what is wrong and the way back: neve doctor {table.typed}",
     )
 
 

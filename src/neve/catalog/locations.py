@@ -6,7 +6,7 @@ A table that is listed and cannot be read might need any file, so it stops whate
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -154,7 +154,7 @@ class TableLocations:
     def _outline(self, table: TableRef) -> Outline | None:
         return _outline(self._catalogs, table)
 
-    def itself(self, table: TableRef, listed: Collection[TableRef]) -> set[TableRef]:
+    def itself(self, table: TableRef, listed: Mapping[TableRef, Outline]) -> set[TableRef]:
         """Names under which this very entry is listed."""
         entry = table
         if table not in listed:
@@ -162,9 +162,18 @@ class TableLocations:
             folded = _folded(table)
             alike = [t for t in listed if t.catalog == table.catalog and _folded(t) == folded]
             entry = alike[0] if len(alike) == 1 else table
-        # A catalog may be configured under two names; then both show the same entry.
-        same = (n for n in self._catalogs.names if self._catalogs.are_same(table.catalog, n))
-        return {entry, *(replace(entry, catalog=name) for name in same)}
+        # A catalog may be configured under two names; then both show the same entry. Whose token
+        # is sent may lead elsewhere all the same, and there the name is another table's.
+        names = [n for n in self._catalogs.names if self._catalogs.are_same(table.catalog, n)]
+        aliases = {replace(entry, catalog=name) for name in names}
+        return {
+            entry,
+            *(alias for alias in aliases if _uuid(listed, alias) == _uuid(listed, entry)),
+        }
+
+
+def _uuid(listed: Mapping[TableRef, Outline], table: TableRef) -> str | None:
+    return listed[table].place.table_uuid if table in listed else None
 
 
 def _folded(table: TableRef) -> tuple[str, ...]:

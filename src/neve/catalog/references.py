@@ -55,11 +55,15 @@ class References:
     def others(
         self, table: TableRef, sought: Sought, now: datetime, *, recheck: bool
     ) -> dict[str, TableRef]:
-        """Of the sought paths, those that another table reaches, each with one such table."""
+        """Of the sought paths, those that another table reaches, each with one such table.
+
+        Right before files are deleted the table itself must not reach them either: by its name
+        there may be another one by now, or an earlier state of it.
+        """
         # Several tables may be swept at once, and one reading serves them all.
         with self._lock:
             outlines = self._locations.outlines(now, recheck=recheck)
-            itself = self._locations.itself(table, outlines)
+            itself = set() if recheck else self._locations.itself(table, outlines)
             if outlines is not self._outlines:
                 self._compare(outlines)
             if recheck:

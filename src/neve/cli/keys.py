@@ -87,6 +87,8 @@ def revoke(
 
 
 def _render(keys: list[KeyView]) -> RenderableType:
+    if not keys:
+        return "No keys."
     headers = ("prefix", "name", "tenant", "may", "good", "expires")
     rows = [
         (

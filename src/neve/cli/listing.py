@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
@@ -14,6 +15,8 @@ GAP = 2
 #: A column of sentences is not narrower than this; it goes below its row rather.
 LEAST_WIDTH = 28
 INDENT = 4
+#: An id is no figure, though it may begin with a digit.
+ID = re.compile(r"[0-9a-z]{8,}")
 
 
 class Listing:
@@ -54,7 +57,9 @@ class Listing:
 
     def _is_figure(self, index: int) -> bool:
         cells = self._columns[index]
-        return bool(cells) and all(cell[:1].isdigit() or cell[:1] in "$–-" for cell in cells)
+        return bool(cells) and all(
+            (cell[:1].isdigit() or cell[:1] in "$–-") and not ID.fullmatch(cell) for cell in cells
+        )
 
     def _table(self, sentences: Sequence[int]) -> RenderableType:
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
@@ -78,7 +83,7 @@ class Listing:
         yield self._line(self._headers, side, bold=True)
         for row in self._rows:
             for index in above:
-                yield _unbroken(row[index])
+                yield unbroken(row[index])
             yield self._line(row, side)
             for index in below:
                 if row[index]:
@@ -86,8 +91,8 @@ class Listing:
 
     def _below(self, index: int, cell: str, sentences: Sequence[int]) -> RenderableType:
         if index in sentences:
-            return Padding(Text(cell), (0, 0, 0, INDENT))
-        return _unbroken(f"{' ' * INDENT}{self._headers[index]} {cell}")
+            return Padding(Text(cell), (0, 0, 0, INDENT), expand=False)
+        return unbroken(f"{' ' * INDENT}{self._headers[index]} {cell}")
 
     def _line(self, cells: Sequence[str], columns: Sequence[int], bold: bool = False) -> Text:
         parts = []
@@ -95,10 +100,11 @@ class Listing:
             padding = " " * (self._widths[index] - cell_len(cells[index]))
             is_right = self._is_figure(index)
             parts.append(padding + cells[index] if is_right else cells[index] + padding)
-        line = _unbroken((" " * GAP).join(parts).rstrip())
+        line = unbroken((" " * GAP).join(parts).rstrip())
         line.style = "bold" if bold else ""
         return line
 
 
-def _unbroken(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ignore")
+def unbroken(text: str, style: str = "") -> Text:
+    """A line to be copied as a whole: where it is too long, the terminal breaks it."""
+    return Text(text, style, no_wrap=True, overflow="ignore")

@@ -68,12 +68,16 @@ class Commands(TyperGroup):
             self._explain(error)
 
     def _explain(self, error: Any) -> NoReturn:
-        from neve.cli.context import EXIT_ERROR
+        from neve.cli.context import EXIT_ERROR, EXIT_OK
         from neve.cli.output import Format, Output
         from neve.model.errors import InputError
 
+        # By its name: it has no public one. Help was printed when it was made.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.exit(EXIT_OK)
         _audit_usage(self._words, error)
-        command = error.ctx.command_path if error.ctx else "neve"
+        named = next((word for word in self._words if word in COMMANDS), "")
+        command = error.ctx.command_path if error.ctx else f"neve {named}".strip()
         refusal = InputError(error.format_message(), next_step=f"See {command} --help.")
         Output(Format.JSON if _asks_for_json(self._words) else Format.TEXT).error(refusal)
         sys.exit(EXIT_ERROR)

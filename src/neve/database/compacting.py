@@ -20,6 +20,7 @@ from neve.model.operation import Operation
 from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
 from neve.model.table import TableRef
+from neve.planning.own_files import refuse_others_files
 from neve.service.kept_plans import keep_plan, submit_kept
 from neve.service.operations.registry import planned_handler
 from neve.service.operations.rewrite_data_files import OPERATION, PLAN
@@ -60,7 +61,7 @@ def begin(
     services: Services, table: TableRef, request: Compact, rules: DatabaseRules, asker: Asker
 ) -> Compaction:
     """Queue what is to be done; a table with few small files is left alone unless forced."""
-    facts = services.surveyor.survey(table)
+    facts = _survey(services, table)
     small = count_small(facts, rules.small_file_bytes)
     untouched = _untouched(facts, small)
     if reason := _too_few(small, request, rules):
@@ -89,7 +90,7 @@ def run_here(
     services: Services, table: TableRef, request: Compact, rules: DatabaseRules, asker: Asker
 ) -> CompactAnswer:
     """The same in this process, by the services' engine; what that cannot do is refused first."""
-    facts = services.surveyor.survey(table)
+    facts = _survey(services, table)
     small = count_small(facts, rules.small_file_bytes)
     if reason := _too_few(small, request, rules):
         return _here(False, reason, _untouched(facts, small))
@@ -109,6 +110,15 @@ def run_here(
     stats = CompactionStatistics(**asdict(outcome.stats))
     answer = _here(stats.files_compacted > 0, f"{outcome.reason} {kept}".strip(), stats)
     return answer.model_copy(update={"job_id": outcome.job_id})
+
+
+def _survey(services: Services, table: TableRef) -> TableFacts:
+    """The table, if its files are its own: a rewrite would bring rows of others into its folder."""
+    facts = services.surveyor.survey(table)
+    paths = [file.path for file in facts.data_files]
+    paths += [file.path for file in facts.delete_files]
+    refuse_others_files(table, paths, facts.location)
+    return facts
 
 
 def _refuse_what_is_for_spark(facts: TableFacts, rules: DatabaseRules) -> None:

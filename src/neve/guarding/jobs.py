@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from neve.access.approvals import Approval
-from neve.access.asked import OVERRIDES, rights_for, sensitive
+from neve.access.asked import OVERRIDES, ROLLBACK, rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
 from neve.model.errors import AccessDenied, ApprovalNeeded, InputError, NeveError, StoreError
 from neve.model.events import RecordedEvent
-from neve.model.job import Job, JobPage, JobReport, JobState, Trigger
+from neve.model.job import ENGINE, TRINO, Job, JobPage, JobReport, JobState, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 
@@ -173,7 +173,8 @@ class GuardedJobs(GuardedTables):
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> Approval:
-        approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments)
+        state = self._agreed_state(table, operation, arguments)
+        approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments, state)
         if not self.access.use_approval(approval):
             raise ApprovalNeeded(
                 f"{operation} on table {table} needs a second person to agree: approval "
@@ -183,6 +184,17 @@ class GuardedJobs(GuardedTables):
                 approval_id=approval.approval_id,
             )
         return approval
+
+    def _agreed_state(
+        self, table: TableRef, operation: str, arguments: Mapping[str, object]
+    ) -> tuple[str, ...]:
+        """What a second person agrees to: this very table, and what a rollback would leave."""
+        if arguments.get(ENGINE) == TRINO:
+            # Its catalogs cannot be looked at from here.
+            return ()
+        facts = super().outline(table)
+        head = (str(facts.snapshot_id),) if operation == ROLLBACK else ()
+        return (facts.table_uuid, *head)
 
     def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
         return sensitive(operation, arguments) in self.access.settings.approval

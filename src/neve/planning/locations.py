@@ -33,6 +33,10 @@ THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "[::1]"))
 DEFAULT_PORTS = {"hdfs": ":8020", "s3": ":443", "gs": ":443", "abfs": ":443"}
 #: Stores whose authority is a bucket; that of any other is a host, which may have many names.
 BUCKETS = frozenset(("s3", "gs", "abfs", "oss", "cos", "obs"))
+#: Of these, stores whose buckets have no dots in their names: what follows one is an endpoint.
+WITH_ENDPOINTS = frozenset(("oss", "cos"))
+#: Where some clients take a name to end.
+CUT_OFF = frozenset("?#")
 #: A name may have been escaped more than once on its way.
 MAX_ESCAPES = 3
 
@@ -53,12 +57,13 @@ def store_of(location: str) -> str:
     authority = authority.removesuffix(DEFAULT_PORTS.get(scheme, ":"))
     if scheme == "file" and authority in THIS_MACHINE:
         authority = ""
-    elif scheme == "s3":
-        # Keys of access may stand before the bucket.
-        authority = authority.rpartition("@")[2]
     elif scheme == "abfs":
         # The endpoints `dfs` and `blob` of an account show the same objects.
         authority = re.sub(r"(@[^.]+)\..*", r"\1", authority)
+    elif scheme in BUCKETS:
+        # Keys of access may stand before the bucket, and an endpoint behind it.
+        bucket = authority.rpartition("@")[2]
+        authority = bucket.partition(".")[0] if scheme in WITH_ENDPOINTS else bucket
     return f"{scheme}://{authority}"
 
 
@@ -107,6 +112,17 @@ def is_within(location: str, folder: str) -> bool:
         return False
     inner = _cased(store, path_of(location))
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+
+
+def is_surely_within(location: str, folder: str) -> bool:
+    """Whether the location, as it is written, lies below the folder: a permission, not a doubt.
+
+    Nothing of it may be cut off by a client, or lead out again.
+    """
+    inner, outer = bare_path(location), bare_path(folder).rstrip("/") + "/"
+    if store_of(location) != store_of(folder) or not inner.startswith(outer):
+        return False
+    return not CUT_OFF & set(inner) and ".." not in inner.split("/")
 
 
 @lru_cache(maxsize=4096)

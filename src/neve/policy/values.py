@@ -28,11 +28,12 @@ ZORDER = re.compile(r"zorder\s*\((.*)\)", re.IGNORECASE)
 def suggest(word: str, known: Iterable[str]) -> str:
     """The nearest known word, or all of them where they are few."""
     names = sorted(known)
-    if near := get_close_matches(word, names, n=1):
-        return f"Did you mean {near[0]}?"
     lowered = {name.lower(): name for name in names}
-    if near := get_close_matches(word.lower(), lowered, n=1):
-        return f"Did you mean {lowered[near[0]]}?"
+    for written, meant in ((word, {name: name for name in names}), (word.lower(), lowered)):
+        if near := get_close_matches(written, meant):
+            # One letter for another is the likelier slip: catalogz is catalogs, and not catalog.
+            same_length = [name for name in near if len(name) == len(word)]
+            return f"Did you mean {meant[(same_length or near)[0]]}?"
     some = ", ".join(names[:MAX_NAMED])
     return f"Known: {some}." if len(names) <= MAX_NAMED else f"Known, among others: {some}."
 

@@ -93,10 +93,6 @@ class Consumers(Protocol):
         """All of them, lapsed ones too, by table and name."""
         ...
 
-    def live(self, table: TableRef) -> list[Consumer]:
-        """Those of the table whose lease has not ended."""
-        ...
-
 
 class KeptPlans(Protocol):
     """The newest plans. A plan never changes, only who agreed to it."""

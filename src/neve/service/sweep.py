@@ -23,7 +23,7 @@ from neve.model.orphans import (
     TableLocation,
 )
 from neve.model.table import TableRef
-from neve.planning.locations import path_of
+from neve.planning.locations import path_of, text_key
 from neve.planning.operations import remove_orphan_files as guards
 from neve.service.services import Services
 
@@ -108,16 +108,12 @@ class Sweeper:
         return self.services.store.quarantine.entries(place.table_uuid, states)
 
     def _without_restored(self, place: TableLocation, sweep: Sweep) -> Sweep:
-        """What a person has restored is not marked again, as long as it is the same file."""
+        """What a person has restored is not marked again, whatever became of it since."""
         restored = {
-            entry.orphan.path: entry.orphan
+            text_key(entry.orphan.path)
             for entry in self._entries(place, (QuarantineState.RESTORED,))
         }
-        kept = [
-            file
-            for file in sweep.candidates
-            if file.path in restored and guards.is_unchanged(restored[file.path], file)
-        ]
+        kept = [file for file in sweep.candidates if text_key(file.path) in restored]
         return _with_kept(sweep, KeptReason.RESTORED, kept)
 
     def _second_opinion(self, sweep: Sweep) -> Sweep:

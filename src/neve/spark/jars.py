@@ -89,6 +89,10 @@ def _read_listing(listing: Path) -> list[str] | None:
     return jars if all(Path(jar).is_file() for jar in jars) else None
 
 
+REASONS = ("not found", "no such file", "error")
+OF_A_TRACEBACK = ("Traceback ", "File ", "raise ", "^")
+
+
 def _resolve(
     coordinates: Sequence[str], ivy_folder: Path, java: Java, environ: Mapping[str, str]
 ) -> list[str]:
@@ -107,9 +111,15 @@ def _resolve(
     for line in answer.stdout.splitlines():
         if line.startswith("JARS "):
             return [jar.removeprefix("file://") for jar in line[5:].split(",")]
-    lines = [line.strip() for line in answer.stderr.splitlines()]
-    why = next((line for line in lines if "not found" in line or "error" in line.lower()), "")
-    raise _unresolved(coordinates, why or "no reason was given")
+    raise _unresolved(coordinates, _why(answer.stderr) or "no reason was given")
+
+
+def _why(stderr: str) -> str:
+    """The first line that names a reason; lines of code in a traceback name none."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    told = [line for line in lines if line and not line.startswith(OF_A_TRACEBACK)]
+    named = (line for line in told if any(word in line.lower() for word in REASONS))
+    return next(named, "").rstrip(".")
 
 
 def _unresolved(coordinates: Sequence[str], why: str) -> EnvironmentProblem:

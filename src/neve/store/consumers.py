@@ -51,10 +51,6 @@ class ConsumerStore(Database):
         )
         return [_consumer(row) for row in rows]
 
-    def live(self, table: TableRef) -> list[Consumer]:
-        """Those of the table whose lease has not ended."""
-        return [consumer for consumer in self.all(table) if consumer.is_live]
-
 
 def _consumer(row: sqlite3.Row) -> Consumer:
     return Consumer(

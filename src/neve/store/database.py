@@ -83,7 +83,7 @@ class Database:
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"The state database {self._path} cannot be used: {error}.",
-                next_step="Check that its folder exists and can be written, or set state.url.",
+                next_step="Check that its folder can be written and has room, or set state.url.",
             ) from error
 
 

@@ -39,6 +39,3 @@ class MemoryConsumers:
             for (name, _), consumer in sorted(self._consumers.items())
             if table is None or name == str(table)
         ]
-
-    def live(self, table: TableRef) -> list[Consumer]:
-        return [consumer for consumer in self.all(table) if consumer.is_live]

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neve.planning.locations import comparable_path, is_within, path_of, store_of
+from neve.planning.locations import (
+    comparable_path,
+    is_surely_within,
+    is_within,
+    path_of,
+    store_of,
+)
 
 pytestmark = pytest.mark.promise(22)
 
@@ -45,6 +51,9 @@ def test_the_schemes_of_s3_are_one(scheme):
         ("hdfs://nn:9000/k", "hdfs://nn:9000"),
         ("s3://key:secret@Bucket/k", "s3://bucket"),
         ("abfss://c@a.dfs.core.windows.net/k", "abfs://c@a"),
+        ("oss://key:secret@b.oss-cn-hangzhou.aliyuncs.com/k", "oss://b"),
+        ("cosn://b-125/k", "cos://b-125"),
+        ("s3://my.bucket/k", "s3://my.bucket"),
         ("file://127.0.0.1/k", "file://"),
     ],
 )
@@ -72,6 +81,28 @@ def test_a_sibling_whose_name_begins_alike_is_not_within():
     assert is_within("s3://b/t", "s3://b/t")
     assert not is_within("s3://b/t2/x", "s3://b/t")
     assert not is_within("s3://c/t/x", "s3://b/t")
+
+
+@pytest.mark.parametrize(
+    ("location", "is_sure"),
+    [
+        ("s3a://b/t/data/k=a%20b/f", True),
+        ("s3://b/t/data/a..b", True),
+        ("s3://b/t", False),
+        ("s3://b/t2/f", False),
+        ("s3://c/t/f", False),
+        ("s3://b/T/f", False),
+        ("s3://b/x/../t/f", False),
+        ("s3://b/t/../u/f", False),
+        ("s3://b/t/k=a%2F..%2F..%2Fb/f", True),
+        ("s3://b/u/f?/../../t/f", False),
+        ("s3://b/u/f#/../../t/f", False),
+        ("s3://b/t/f?x", False),
+        ("s3://b/%74/f", False),
+    ],
+)
+def test_a_permission_needs_a_name_that_nobody_reads_otherwise(location, is_sure):
+    assert is_surely_within(location, "s3://b/t/") is is_sure
 
 
 @given(st.text("ab/%20.+é ", max_size=20))

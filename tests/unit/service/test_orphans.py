@@ -189,6 +189,25 @@ def test_a_restored_file_is_safe_from_then_on(services, lake, due):
     assert lake.deleted_paths == []
 
 
+@pytest.mark.promise(23)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: replace(file, size_bytes=11),
+        lambda file: replace(file, modified_ms=file.modified_ms + 1),
+        lambda file: replace(file, etag="other"),
+        lambda file: replace(file, path=file.path.replace("file:///", "file:/")),
+        lambda file: replace(file, path=file.path.replace("file:", "FILE:")),
+    ],
+)
+def test_a_restored_file_is_safe_whatever_becomes_of_it(services, lake, due, change):
+    restore_orphans(services, TABLE, [due])
+    changed = change(lake.files.pop(due))
+    lake.files[changed.path] = changed
+    assert sweep_orphans(services, TABLE, RULES).status is Status.NOTHING_TO_DO
+    assert find_orphans(services, TABLE, RULES).kept[KeptReason.RESTORED].files == 1
+
+
 def test_only_what_is_in_quarantine_can_be_restored(services, lake, due):
     with pytest.raises(InputError, match="not in the quarantine"):
         restore_orphans(services, TABLE, ["s3://b/x"])

@@ -100,6 +100,12 @@ def test_a_listing_that_is_damaged_is_made_anew(resolver):
         ("starting\n  org.a#b;1: not found  \nmore", "org.a#b;1: not found"),
         ("Server access ERROR at url", "Server access ERROR at url"),
         ("", "no reason was given"),
+        ("env: 'bash': No such file\nTraceback (m", "env: 'bash': No such file"),
+        (
+            'Traceback (most recent call last):\n  File "error.py", line 1\n    raise AnError(\n'
+            "AnError: [JAVA_GATEWAY_EXITED] It exited.",
+            "AnError: [JAVA_GATEWAY_EXITED] It exited",
+        ),
     ],
 )
 def test_jars_that_cannot_be_fetched_are_explained(resolver, stderr, why):

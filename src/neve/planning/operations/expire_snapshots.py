@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -196,11 +196,27 @@ def _keep_for_consumers(log: _Log, consumers: Sequence[Consumer]) -> Iterator[st
 def _position(log: _Log, consumer: Consumer) -> int | None:
     if consumer.at is None:
         return consumer.snapshot_id if consumer.snapshot_id in log.by_id else None
-    at = consumer.at
-    then = next((s for s in log.lineage if s.committed_at <= at), None)
-    oldest = log.lineage[-1] if log.lineage else None
-    found = then or oldest
+    return snapshot_at(log.lineage, consumer.at)
+
+
+def snapshot_at(lineage: Sequence[SnapshotFacts], at: datetime) -> int | None:
+    """What was current then, or the oldest of what is left."""
+    then = next((snapshot for snapshot in lineage if snapshot.committed_at <= at), None)
+    found = then or (lineage[-1] if lineage else None)
     return found.snapshot_id if found else None
+
+
+def readers_of(facts: TableFacts, consumers: Iterable[Consumer]) -> list[Consumer]:
+    """Live consumers of the table, also of when it had another name or is called by another.
+
+    Ids of snapshots are drawn at random: a table that has the consumer's is what it reads.
+    """
+    own = {snapshot.snapshot_id for snapshot in facts.snapshots}
+    return [
+        consumer
+        for consumer in consumers
+        if consumer.is_live and (consumer.table == facts.table or consumer.snapshot_id in own)
+    ]
 
 
 def _keep_undo_window(log: _Log) -> None:

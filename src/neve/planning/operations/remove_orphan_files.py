@@ -27,7 +27,7 @@ from neve.model.orphans import (
     Sweep,
     TableLocation,
 )
-from neve.planning.locations import is_within, path_of, store_of
+from neve.planning.locations import CUT_OFF, is_within, path_of, store_of
 from neve.planning.operations.intent import why_shared
 
 #: Properties that may put files elsewhere than below the table's location.
@@ -37,8 +37,6 @@ PATH_PROPERTIES = (
     "write.folder-storage.path",
     "write.object-storage.path",
 )
-#: Iceberg's S3 client reads these as the end of a key, and would delete another object.
-CUT_OFF = frozenset("?#")
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 #: What is added to a name until its file is whole.
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.tmp$")

@@ -23,7 +23,12 @@ from neve.model.policies import EffectivePolicy
 from neve.model.sizes import format_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
-from neve.planning.operations.expire_snapshots import describe, plan_expiry, why_refused
+from neve.planning.operations.expire_snapshots import (
+    describe,
+    plan_expiry,
+    readers_of,
+    why_refused,
+)
 from neve.planning.operations.intent import next_step_if_shared, operation_plan
 from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
@@ -64,7 +69,7 @@ class ExpireSnapshotsOperation:
         """What goes and what stays, with the reasons even where nothing goes."""
         if refusal := why_refused(facts):
             raise JobRefused(refusal, next_step=next_step_if_shared(facts.properties))
-        consumers = services.store.consumers.live(facts.table)
+        consumers = readers_of(facts, services.store.consumers.all())
         step = plan_expiry(facts, self.rules, consumers, services.clock())
         if not step.expired:
             return step
@@ -127,7 +132,7 @@ class ExpireSnapshotsOperation:
             raise _stale(f"Table {plan.table} was dropped and made again since the plan.")
         if refusal := why_refused(facts):
             raise _stale(refusal)
-        consumers = services.store.consumers.live(plan.table)
+        consumers = readers_of(facts, services.store.consumers.all())
         now = plan_expiry(facts, self.rules, consumers, plan.created_at)
         there = {snapshot.snapshot_id for snapshot in facts.snapshots}
         may_go = {snapshot.snapshot_id for snapshot in now.expired}

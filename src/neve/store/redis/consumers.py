@@ -49,10 +49,6 @@ class RedisConsumers:
             for name, text in sorted(pairs(flat).items())
         ]
 
-    def live(self, table: TableRef) -> list[Consumer]:
-        """Those of the table whose lease has not ended."""
-        return [consumer for consumer in self.all(table) if consumer.is_live]
-
 
 def _consumer(name: str, table: str, text: str, now: datetime) -> Consumer:
     until, _, place = text.partition(" ")
