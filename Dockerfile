@@ -1,6 +1,6 @@
 # Neve with its Java and its jars: a container that starts fetches nothing.
 #
-#   docker build -t neve:0.1.0 .
+#   docker build -t neve:0.2.0 .
 
 FROM python:3.11-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy PIP_NO_CACHE_DIR=1

@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-slow test-spark test-attack test-system test-world stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-edges test-slow test-spark test-attack test-system test-world stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,15 +20,18 @@ demo: setup ## Make an ill table, cure it, check that no row changed.
 
 test: setup ## All tests: first those without a JVM, then those on Spark.
 	@rm -f .coverage .coverage.*
-	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 tests/unit tests/edges
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(PYTEST) -n 2 --dist loadfile tests/slow
 	$(PYTEST) -n 2 --dist loadfile tests/spark
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --fail-under=80
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
 
-test-unit: setup ## Tests that need no JVM and no server of their own.
+test-unit: setup ## Tests of single parts, without a JVM: half a minute.
 	$(BIN)/python -m pytest -n 2 tests/unit
+
+test-edges: setup ## Commands, REST, functions and access through all parts below, without a JVM.
+	$(BIN)/python -m pytest -n 2 tests/edges
 
 test-slow: setup ## Tests that start and kill servers and processes, without a JVM.
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/slow

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.conformance_cases import CASES  # noqa: E402
 
-TIERS = ("unit", "slow", "spark", "attack", "system")
+TIERS = ("unit", "edges", "slow", "spark", "attack", "system")
 MARK = "pytest.mark.conformance"
 PARAMETRIZE = "pytest.mark.parametrize"
 HEAD = """# Conformance

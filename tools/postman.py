@@ -94,15 +94,20 @@ HEADERS = {
     "PUT /api/v1/policies/{name}": {"If-None-Match": "*"},
     "DELETE /api/v1/policies/{name}": {"If-Match": "*"},
 }
-IDS = ("job_id", "plan_id", "approval_id")
+IDS = ("job_id", "plan_id", "approval_id", "turn_id")
 #: What answers give to later requests.
-CAPTURED = {"POST /api/v1/compact": "job_id", "POST /api/v1/plans": "plan_id"}
+CAPTURED = {
+    "POST /api/v1/compact": "job_id",
+    "POST /api/v1/plans": "plan_id",
+    "POST /api/v1/schedules/{table}/trigger": "turn_id",
+}
 #: Requests that depend on what was there before may be refused, too.
 MAY_BE_REFUSED = {
     "POST /api/v1/jobs/{job_id}/retry": [404, 409],
     "DELETE /api/v1/jobs/{job_id}": [409],
     "GET /api/v1/policies/{name}": [404],
     "POST /api/v1/tables/{table}/rollback": [409, 422],
+    "POST /api/v1/turns/{turn_id}/rollback": [404, 409, 422],
     "POST /api/v1/tables/{table}/expire": [409],
     "POST /api/v1/plans/{plan_id}/apply": [409],
     "GET /api/v1/ready": [503],

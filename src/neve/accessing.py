@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from neve.access.approvals import Approval, ApprovalState, check_decision, request_digest
 from neve.access.chain import AuditEntry, AuditHead, AuditRow
-from neve.access.keys import ApiKey, digest_of, is_secret_of, new_secret, prefix_of
+from neve.access.keys import ApiKey, caller_of, digest_of, new_secret, prefix_of
 from neve.access.quotas import Quota
 from neve.access.rights import Caller, Grant
 from neve.access_settings import AccessSettings
@@ -22,7 +21,7 @@ from neve.looking import Looking
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.table import TableRef
 from neve.secrets import hide_secrets
-from neve.service.quotas import check_room
+from neve.service.quotas import held_room
 from neve.service.services import Services
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ class Access:
     def __init__(self, app: App, services: Services) -> None:
         self._app, self._services, self._store = app, services, app.store
         self._trail = make_trail(app.settings, app.store)
-        self._turns: dict[str, threading.Lock] = {}
 
     @property
     def settings(self) -> AccessSettings:
@@ -49,20 +47,14 @@ class Access:
     def _secrets(self) -> list[str]:
         return self._app.settings.secrets()
 
-    def turn(self, tenant: str) -> AbstractContextManager[object]:
-        """Where the tenant has a quota, its requests are counted one after the other."""
-        if self.quota(tenant).is_unlimited:
-            return nullcontext()
-        return self._turns.setdefault(tenant, threading.Lock())
-
     # Keys and tokens
 
     def authenticate(self, sent: str) -> Caller:
         """Whose key or token this is, or NotAuthenticated."""
         if prefix := prefix_of(sent):
             key = self._store.api_keys.key(prefix)
-            if is_secret_of(sent, key) and key is not None and key.is_good(self._services.clock()):
-                return key.caller
+            if caller := caller_of(sent, key, self._services.clock()):
+                return caller
         elif sent.count(".") == 2 and self.settings.oidc is not None:
             return self._tokens.caller(sent)
         raise NotAuthenticated(
@@ -202,6 +194,11 @@ class Access:
         is_valid = approval.is_valid(self._services.clock())
         return is_valid and self._store.approvals.move(approval.approval_id, *states)
 
+    def give_back_approval(self, approval: Approval) -> None:
+        """Let it be used after all: what it was for did not come to be."""
+        states = (ApprovalState.USED, ApprovalState.APPROVED)
+        self._store.approvals.move(approval.approval_id, *states)
+
     def approval(self, approval_id: str) -> Approval | None:
         return self._store.approvals.approval(approval_id)
 
@@ -226,9 +223,9 @@ class Access:
     def quota(self, tenant: str) -> Quota:
         return self.settings.quota(tenant)
 
-    def check_room(self, tenant: str, jobs: int) -> None:
-        """Raise TooMuch where so many more jobs are more than the tenant may have."""
-        check_room(self.quota(tenant), self._store, tenant, self._services.clock(), jobs)
+    def room(self, tenant: str, jobs: int) -> AbstractContextManager[str]:
+        """Room for so many more jobs, or TooMuch where the tenant may not have them."""
+        return held_room(self.quota(tenant), self._store, tenant, self._services.clock(), jobs)
 
 
 class Accessing(Looking):

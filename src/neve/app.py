@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from neve.catalog.connect import Catalogs
@@ -28,7 +29,7 @@ from neve.service.diagnose import Examination, diagnose
 from neve.service.maintenance import Maintenance
 from neve.service.policies import Policies
 from neve.service.ports import Engine, Reporter
-from neve.service.quotas import check_room
+from neve.service.quotas import held_room
 from neve.service.services import Services
 from neve.service.store_ports import JobStore
 from neve.settings import Settings, SparkSettings, TrinoSettings
@@ -205,15 +206,13 @@ def make_health_history(app: App) -> HealthHistory:
     return HealthHistory(CatalogTables(app.catalogs), app.store)
 
 
-@contextmanager
 def _room_for(
     settings: Settings, services: Services, wanted: Sequence[JobRequest]
-) -> Iterator[None]:
+) -> AbstractContextManager[str]:
     """Jobs that nobody asked for count like those that somebody did."""
     tenant = wanted[0].tenant
     quota = settings.access.quota(tenant)
-    check_room(quota, services.store, tenant, services.clock(), len(wanted))
-    yield
+    return held_room(quota, services.store, tenant, services.clock(), len(wanted))
 
 
 def make_in_process_engine(catalogs: Catalogs) -> Engine:
@@ -224,15 +223,15 @@ def make_in_process_engine(catalogs: Catalogs) -> Engine:
 
 
 def open_queries() -> Queries:
-    try:
-        # It is an extra, and needed by QUERY alone.
-        from neve.query.duck import DuckQueries
-    except ImportError as error:
+    # It is an extra, and needed by QUERY alone.
+    if find_spec("duckdb") is None:
         raise EnvironmentProblem(
-            f"QUERY needs the package {error.name}, which is not installed.",
+            "QUERY needs the package duckdb, which is not installed.",
             next_step="pip install 'neve[server]'",
-        ) from error
-    return DuckQueries()
+        )
+    from neve.apart.queries import ProcessQueries
+
+    return ProcessQueries()
 
 
 def make_trail(settings: Settings, store: JobStore) -> AuditTrail:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neve.app import App, make_health_history
 from neve.looking import Looking, Table
 from neve.machine import Check
+from neve.model.counts import many
 from neve.model.errors import InputError, NeveError
 from neve.model.figures import Figures
 from neve.model.health import Health
@@ -76,13 +77,21 @@ class Keeping(Looking):
         tenant: str = "",
         priority: int = 0,
         trigger: Trigger = Trigger.PYTHON,
+        room: str = "",
     ) -> Job:
         """Queue exactly this plan, once; raise PlanStale where the table has moved on."""
         kept = self.kept_plan(plan_id)
         if kept is None:
             raise InputError(f"There is no plan {plan_id}.", next_step="Plan again.")
         asked = JobRequest(
-            self.table(kept.table), "", {}, requested_by, trigger, priority, tenant=tenant
+            self.table(kept.table),
+            "",
+            {},
+            requested_by,
+            trigger,
+            priority,
+            tenant=tenant,
+            room=room,
         )
         return submit_kept(self._services, kept, asked)
 
@@ -174,7 +183,7 @@ class Keeping(Looking):
         return Check(name, is_ready, detail + more, fix)
 
     def _catalog(self, name: str) -> Callable[[], str]:
-        return lambda: f"{len(self._app.catalogs.namespaces(name))} namespaces"
+        return lambda: many(len(self._app.catalogs.namespaces(name)), "namespace")
 
 
 def _check(name: str, look: Callable[[], str]) -> Check:

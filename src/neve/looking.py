@@ -48,6 +48,7 @@ class Looking:
         """
         tables: dict[TableRef, None] = {}
         problems: dict[str, NeveError] = {}
+        is_named = False
         for pattern in patterns or ("*",):
             found = self._app.catalogs.find(pattern)
             if found.problems and found.asked == 1:
@@ -57,7 +58,8 @@ class Looking:
                 table for table in found.tables if by_name or not table.name.startswith("_")
             )
             problems |= found.problems
-        return Found(list(tables), problems)
+            is_named = found.is_named
+        return Found(list(tables), problems, is_named=is_named and len(patterns) == 1)
 
     def tables(self, pattern: str = "*") -> list[TableRef]:
         """Tables that a pattern is for; a catalog that does not answer is an error."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.storage_check import check_storage
+from neve.model.counts import many
 from neve.model.errors import EnvironmentProblem, InputError, NeveError
 from neve.settings import Settings, load_settings
 from neve.store.address import is_redis
@@ -177,7 +178,7 @@ def _catalog(catalogs: Catalogs, name: str, settings: Settings) -> str:
     from neve.spark.gate.conf import why_not_gated
 
     namespaces, properties = catalogs.namespaces(name), catalogs.properties(name)
-    told = f"{len(namespaces)} namespaces"
+    told = many(len(namespaces), "namespace")
     if catalog_type(name, properties) not in ("rest", "nessie"):
         return told
     why = why_not_gated(properties) if settings.spark.commit_gate else "spark.commit_gate is off"

@@ -53,7 +53,7 @@ from neve.service.operations.remove_orphan_files import (
 )
 from neve.service.operations.rollback import OPERATION as ROLLBACK
 from neve.service.operations.rollback import RollbackTarget, rollback_arguments
-from neve.service.operations.turns import jobs_of_turn, undo_turn
+from neve.service.operations.turns import no_turn, undo_turn
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.ports import Reporter
 from neve.service.run_job import run, submit
@@ -197,6 +197,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         priority: int = 0,
         not_before: datetime | None = None,
         max_attempts: int = 3,
+        room: str = "",
     ) -> Job:
         """Queue an operation for a worker; with the same key it is the same job."""
         request = replace(
@@ -206,6 +207,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
             priority=priority,
             not_before=not_before,
             max_attempts=max_attempts,
+            room=room,
         )
         return submit(self._services_for(request), request)
 
@@ -288,12 +290,14 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         return self.run(table, ROLLBACK, arguments=rollback_arguments(target))
 
     def rollback_turn(self, turn_id: str, table: Table | None = None) -> list[RolledBack]:
-        """Undo what a turn of `maintain` did to each of its tables, or to one of them.
+        """Undo what a turn did to each of its tables, or to one of them.
 
         Neve's own later commits go with it; where a writer came after it, that table is refused.
         """
         only = None if table is None else self.table(table)
-        jobs = jobs_of_turn(self._services.store, turn_id)
+        jobs = self.turn_jobs(turn_id, only)
+        if not jobs:
+            raise no_turn(turn_id)
         return undo_turn(jobs, lambda one, said: self.run(one, ROLLBACK, arguments=said), only)
 
     # Snapshots and orphans, before they are let go
@@ -339,7 +343,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         if snapshot_id is not None and facts.snapshot(snapshot_id) is None:
             raise InputError(
                 f"Table {facts.table} has no snapshot {snapshot_id}.",
-                next_step=f"List them: neve snapshots {facts.table}",
+                next_step=f"List them: neve snapshots {facts.table.typed}",
             )
         if at is not None:
             # A table may be renamed; its snapshots stay what they are.

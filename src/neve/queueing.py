@@ -17,6 +17,7 @@ from neve.model.job import (
     ScheduleState,
     SetAsideTable,
 )
+from neve.service.operations.turns import LOOKED_THROUGH, jobs_of_turn
 from neve.working import Working
 
 #: What a page or a read of events holds at most.
@@ -47,6 +48,17 @@ class Queueing(Working):
         page = found[:size]
         return JobPage(tuple(page), page[-1].position if len(found) > size else None)
 
+    def turn_jobs(self, turn_id: str, table: Table | None = None) -> list[Job]:
+        """The jobs of a turn, oldest first; the beginning of its id will do where it is unique."""
+        newest: list[Job] = []
+        page = JobPage((), None)
+        for _ in range(LOOKED_THROUGH // MAX_PAGE):
+            page = self.job_page(table, before=page.before, limit=MAX_PAGE)
+            newest += page.jobs
+            if page.before is None:
+                break
+        return jobs_of_turn(newest, turn_id)
+
     def job_events(self, job_id: str, after: int = 0, limit: int = 100) -> list[RecordedEvent]:
         """What a job said since that event, by whatever process it is run; in order."""
         size = min(max(limit, 1), MAX_PAGE)
@@ -60,7 +72,7 @@ class Queueing(Working):
         """Jobs that failed as often as they may, the last one first; each says why."""
         return self._services.store.dead_jobs(limit)
 
-    def requeue(self, job_id: str, *, requested_by: str = "") -> Job:
+    def requeue(self, job_id: str, *, requested_by: str = "", room: str = "") -> Job:
         """Queue what a failed or cancelled job was asked for again, as a job of its own.
 
         However often it is asked for, one job is made of it.
@@ -77,6 +89,7 @@ class Queueing(Working):
             job.request,
             idempotency_key=f"again {job_id}",
             requested_by=requested_by or job.requested_by,
+            room=room,
         )
         # Its first fate is not looked into again: that it could be asked for was checked then.
         queued = store.submit(str(uuid.uuid4()), request)

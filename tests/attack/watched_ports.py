@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from neve.access.quotas import Usage
 from neve.model.figures import StoreTotals
 from neve.service.ports import Engine, MaintenanceLog, MetadataWriter, Surveyor
-from neve.service.shared_ports import StoredPolicies, Workers
+from neve.service.shared_ports import Rooms, StoredPolicies, Workers
 from neve.service.store_ports import (
     ApiKeys,
     Approvals,
@@ -198,6 +198,10 @@ class WatchedStore(Watched[JobStore]):
     @property
     def audit(self) -> Audit:
         return self.target.audit
+
+    @property
+    def rooms(self) -> Rooms:
+        return self.target.rooms
 
     @property
     def approvals(self) -> Approvals:

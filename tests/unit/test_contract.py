@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TIERS = ("unit", "slow", "spark", "attack", "system", "world")
+TIERS = ("unit", "edges", "slow", "spark", "attack", "system", "world")
 CONTRACT = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
 PROMISES = re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |^#|\Z)", CONTRACT, re.DOTALL | re.MULTILINE)
 TESTED = re.compile(r"\*Tested:\s+([^*]+)\.\*")

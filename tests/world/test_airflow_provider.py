@@ -9,6 +9,8 @@ import shutil
 from tests.pages import NOT_RUN, blocks
 from tests.system.stack_fixtures import CHECKOUT
 
+from neve import __version__
+
 PROJECT = CHECKOUT / "integrations" / "airflow"
 #: What Airflow says of every DAG, as JSON.
 LOOK = """
@@ -114,5 +116,6 @@ def test_the_commands_of_the_guide_work(airflow, tmp_path):
     )
 
     # Everything else that the two need is there already.
-    assert re.findall(r"Would install (.*)", told) == ["airflow-provider-neve-0.1.0", "neve-0.1.0"]
+    installed = re.findall(r"Would install (.*)", told)
+    assert installed == [f"airflow-provider-neve-{__version__}", f"neve-{__version__}"]
     assert "No data found" in told

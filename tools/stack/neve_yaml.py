@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,6 @@ def how_to_use(path: Path) -> str:
     return f"Use them with Neve: {_near(neve)} --config {_near(path)} tables"
 
 
-def _near(path: Path) -> Path:
+def _near(path: Path) -> str:
     here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))

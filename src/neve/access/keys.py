@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from neve.access.rights import Caller, Grant
 
@@ -67,7 +67,12 @@ def prefix_of(text: str) -> str | None:
     return prefix if mark == MARK and secret and fits else None
 
 
-def is_secret_of(text: str, key: ApiKey | None) -> bool:
-    """Whether the text is the key's; takes as long where there is no such key."""
-    kept = key.digest if key is not None else digest_of("")
-    return hmac.compare_digest(kept, digest_of(text)) and key is not None
+#: Stands for a key that is not there: no text has this digest.
+_NOBODY = ApiKey("", "0" * 64, "", (), datetime.min.replace(tzinfo=UTC))
+
+
+def caller_of(text: str, key: ApiKey | None, now: datetime) -> Caller | None:
+    """Whose key the text is; the same work whether the key is unknown, another, over or good."""
+    kept = _NOBODY if key is None else key
+    is_secret, is_good = hmac.compare_digest(kept.digest, digest_of(text)), kept.is_good(now)
+    return kept.caller if is_secret and is_good else None

@@ -10,6 +10,8 @@ from neve.model.sizes import format_size
 
 #: After how long it is worth asking again where jobs must end first.
 WAIT_SECONDS = 30
+#: Room that was held and not used, by a process that died, is given to others after so long.
+HELD_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,22 @@ class Usage:
     usd_today: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Room for jobs that are about to be queued: nobody else gets it meanwhile."""
+
+    room_id: str
+    tenant: str
+    jobs: int
+
+
+def room_lost() -> TooMuch:
+    return TooMuch(
+        "It took so long to prepare the job that its room went to others.",
+        next_step="Ask again.",
+    )
+
+
 def day_of(now: datetime) -> date:
     """The day that it is, by UTC."""
     return now.astimezone(UTC).date()
@@ -46,9 +64,17 @@ def day_begins(day: date) -> datetime:
 
 def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1) -> None:
     """Raise where the tenant has all that it may have."""
+    if refusal := refusal_of(quota, usage, tenant, now, more_jobs):
+        raise refusal
+
+
+def refusal_of(
+    quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1
+) -> TooMuch | None:
+    """Why there is no room for so many more jobs; None where there is."""
     whose = f"The tenant {tenant}" if tenant else "The tenant without a name"
     if quota.max_open_jobs is not None and usage.open_jobs + more_jobs > quota.max_open_jobs:
-        raise TooMuch(
+        return TooMuch(
             f"{whose} has {usage.open_jobs} jobs that wait or run, and may have "
             f"{quota.max_open_jobs}.",
             next_step="Wait for some to end.",
@@ -56,16 +82,17 @@ def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_job
         )
     until_tomorrow = int((day_begins(day_of(now) + timedelta(1)) - now).total_seconds()) + 1
     if quota.max_bytes_per_day is not None and usage.bytes_today >= quota.max_bytes_per_day:
-        raise TooMuch(
+        return TooMuch(
             f"{whose} has rewritten {format_size(usage.bytes_today)} today, and may rewrite "
             f"{format_size(quota.max_bytes_per_day)} a day.",
             next_step="Ask again tomorrow (UTC).",
             retry_after_seconds=until_tomorrow,
         )
     if quota.max_usd_per_day is not None and usage.usd_today >= quota.max_usd_per_day:
-        raise TooMuch(
+        return TooMuch(
             f"{whose} has spent {usage.usd_today:.2f} USD today, and may spend "
             f"{quota.max_usd_per_day:.2f} a day.",
             next_step="Ask again tomorrow (UTC).",
             retry_after_seconds=until_tomorrow,
         )
+    return None

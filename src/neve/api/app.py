@@ -29,10 +29,13 @@ from neve.api.routes import (
     service,
     set_aside,
     tables,
+    turns,
 )
 from neve.api.settings import ApiSettings
 from neve.api.submitting import API
 from neve.api.traces import trace
+from neve.model.errors import CatalogError
+from neve.model.problem_kinds import KINDS
 from neve.neve import Neve
 
 ROUTERS = (
@@ -43,6 +46,7 @@ ROUTERS = (
     operations,
     policies,
     schedules,
+    turns,
     set_aside,
     approvals,
     audit,
@@ -51,6 +55,10 @@ ROUTERS = (
 )
 PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
 REFUSED: dict[int | str, dict[str, Any]] = {
+    KINDS[CatalogError][0]: {
+        "description": "A catalog, or the storage behind it, did not answer as it should.",
+        "content": {problems.MEDIA_TYPE: PROBLEM},
+    },
     "4XX": {"description": "Refused.", "content": {problems.MEDIA_TYPE: PROBLEM}},
     "5XX": {"description": "Not possible now.", "content": {problems.MEDIA_TYPE: PROBLEM}},
 }

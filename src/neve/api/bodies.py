@@ -80,6 +80,7 @@ class ListedJob(BaseModel):
     max_attempts: int
     is_dead: bool = Field(description="It failed as often as it may: POST …/retry queues it again.")
     cancel_requested: bool
+    turn_id: str | None = Field(description="The turn that it belongs to, and is undone with.")
 
 
 class JobBody(ListedJob):
@@ -169,6 +170,7 @@ def _fields(job: Job, now: datetime) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "is_dead": job.is_dead,
         "cancel_requested": job.cancel_requested,
+        "turn_id": job.turn_id,
     }
 
 

@@ -90,10 +90,9 @@ def explain(request: Request, status: int, name: str, detail: str, **more: Any) 
     )
 
 
-async def on_neve_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, errors.NeveError)
+def problem_of(request: Request, error: errors.NeveError) -> Problem:
     status, name = kind_of(error)
-    problem = explain(
+    return explain(
         request,
         status,
         name,
@@ -103,7 +102,12 @@ async def on_neve_error(request: Request, error: Exception) -> Response:
         approval_id=getattr(error, "approval_id", None),
         errors=_fields(error),
     )
-    return respond(problem, _headers(error, status))
+
+
+async def on_neve_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.NeveError)
+    problem = problem_of(request, error)
+    return respond(problem, _headers(error, problem.status))
 
 
 def _headers(error: errors.NeveError, status: int) -> dict[str, str]:

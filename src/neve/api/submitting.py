@@ -9,7 +9,7 @@ from neve.api.problems import Refusal
 from neve.api.values import Asking
 from neve.guarding import Guarded
 from neve.model.errors import InputError
-from neve.model.job import WHOLE, Job, Trigger
+from neve.model.job import ROLLBACK, TURN, WHOLE, Job, Trigger
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 
@@ -49,15 +49,17 @@ def queue(
     overrides: Mapping[str, object] | None = None,
     arguments: Mapping[str, object] | None = None,
     turn: Mapping[str, object] | None = None,
+    turn_id: str | None = None,
 ) -> Job:
     """Queue the job, or find the one that this request became before.
 
-    `turn` tells of the request as a whole, where the job is one of several.
+    `turn` tells of the request as a whole, where the job is one of several, which `turn_id` names.
     """
     stored = store_key(neve.acting_tenant(asking.tenant), key)
     refuse_if_ignored(neve, overrides, arguments)
     whole = {WHOLE: dict(turn)} if turn and key else {}
-    arguments = {**neve.job_arguments, **(arguments or {}), **whole}
+    named = {TURN: turn_id} if turn_id else {}
+    arguments = {**neve.job_arguments, **(arguments or {}), **whole, **named}
     said = {"overrides": dict(overrides)} if overrides else {}
     wanted = {**said, **arguments}
     known = neve.job_of_key(stored) if stored else None
@@ -75,12 +77,19 @@ def queue(
         tenant=asking.tenant,
         idempotency_key=stored,
     )
-    asked = (table, str(operation), json.loads(json.dumps(wanted)))
-    # The service adds what it saw when the job was asked for.
-    said_then = {key: value for key, value in job.arguments.items() if key != EXPECTED_HEAD}
-    if stored and (job.table, job.operation, said_then) != asked:
+    asked = (table, str(operation), _said(operation, json.loads(json.dumps(wanted))))
+    if stored and (job.table, job.operation, _said(operation, job.arguments)) != asked:
         raise key_reused(job)
     return job
+
+
+def _said(operation: str | Operation, arguments: Mapping[str, object]) -> dict[str, object]:
+    """Without what was added: by the service what it saw, and the name of the turn.
+
+    A job of an earlier version has no turn; only a rollback says by itself which one it means.
+    """
+    added = {EXPECTED_HEAD} if operation == ROLLBACK else {EXPECTED_HEAD, TURN}
+    return {key: value for key, value in arguments.items() if key not in added}
 
 
 def key_reused(job: Job) -> Refusal:

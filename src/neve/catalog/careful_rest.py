@@ -14,13 +14,16 @@ from urllib.parse import urljoin, urlsplit
 
 from pyiceberg.catalog.rest import RestCatalog, TableResponse
 from pyiceberg.table import Table
-from requests import Response, Session
-from requests.exceptions import InvalidURL
+from requests import PreparedRequest, Response, Session
+from requests.exceptions import ContentDecodingError, InvalidURL
 
 #: Names of code, and of how requests are signed and trusted.
 OWN_KEYS = frozenset(("py-io-impl", "py-catalog-impl", "auth", "ssl", "auth.manager", "type"))
 #: Where requests with secrets go.
 ADDRESSES = ("uri", "oauth2-server-uri", "s3.signer.uri")
+#: Metadata of tables with very many snapshots takes less.
+MAX_ANSWER_BYTES = 512 * 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 
 
 class CarefulRestCatalog(RestCatalog):
@@ -39,6 +42,7 @@ class CarefulRestCatalog(RestCatalog):
         session = super()._create_session()
         # Whoever can make a redirect would choose who hears the next request.
         session.get_redirect_target = partial(_near, session)  # type: ignore[method-assign]
+        session.send = partial(_send_bounded, session)  # type: ignore[method-assign]
         return session
 
     def _response_to_table(
@@ -78,6 +82,22 @@ def origin(url: str) -> tuple[str, str, int | None]:
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return parts.scheme, (parts.hostname or "").lower(), port
+
+
+def _send_bounded(session: Session, request: PreparedRequest, **options: Any) -> Response:
+    """As the session sends it; what a few packed bytes become is counted while it is read."""
+    response = Session.send(session, request, **{**options, "stream": True})
+    if options.get("stream"):
+        return response
+    parts, read_bytes = [], 0
+    for part in response.iter_content(CHUNK_BYTES):
+        parts.append(part)
+        read_bytes += len(part)
+        if read_bytes > MAX_ANSWER_BYTES:
+            response.close()
+            raise ContentDecodingError("its answer is too large")
+    response._content = b"".join(parts)
+    return response
 
 
 def _near(session: Session, response: Response) -> str | None:

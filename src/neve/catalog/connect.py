@@ -16,7 +16,7 @@ from pyiceberg.utils.config import Config, merge_config
 from strictyaml import YAMLError  # type: ignore[import-untyped]
 
 from neve.catalog.ask import ask_each
-from neve.catalog.careful_tables import ignoring_tables
+from neve.catalog.careful_tables import ignoring_tables, refuse_lost_head
 from neve.catalog.embedded import EmbeddedCatalog, is_embedded
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
@@ -148,6 +148,7 @@ class Catalogs:
         """The table as it is now."""
         with table_errors(table):
             loaded = self.catalog(table.catalog).load_table((*table.namespace, table.name))
+            refuse_lost_head(table, loaded)
         self.recent.add(table, loaded)
         return loaded
 
@@ -176,17 +177,29 @@ class Catalogs:
         """The same, where every catalog speaks for itself."""
         self._require_one()
         if not any(character in pattern for character in GLOB_CHARACTERS):
-            return Found([self.parse(pattern)])
-        names = self._matching_catalogs(pattern)
+            return Found([self.parse(pattern)], is_named=True)
+        names, meant = self._matching_catalogs(pattern), self._meant(pattern)
         tables: dict[str, list[TableRef]] = {}
         problems: dict[str, NeveError] = {}
         for name, answer in self._lists(names).items():
             if isinstance(answer, NeveError):
                 problems[name] = answer
             else:
-                tables[name] = [t for t in answer if pattern == "*" or self.matches(t, pattern)]
+                tables[name] = [
+                    t for t in answer if pattern == "*" or t == meant or self.matches(t, pattern)
+                ]
         ordered = [table for name in sorted(tables) for table in tables[name]]
+        # A name may hold what a pattern holds, and means itself.
+        if meant and meant in tables.get(meant.catalog, ()):
+            return Found([meant], problems, len(names), is_named=True)
         return Found(ordered, problems, len(names))
+
+    def _meant(self, pattern: str) -> TableRef | None:
+        """The table that the pattern would name, were it a name."""
+        try:
+            return self.parse(pattern)
+        except InputError:
+            return None
 
     def _lists(self, names: Sequence[str]) -> dict[str, Sequence[TableRef] | NeveError]:
         """A file of this machine is read here: a thread for it costs more than reading it."""

@@ -111,7 +111,7 @@ def catalog_errors(catalog: str) -> Iterator[None]:
             f"Catalog {catalog} cannot be reached: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml, and that the catalog is running.",
         ) from error
-    except failures() as error:
+    except damage() as error:
         raise CatalogError(
             f"Catalog {catalog} cannot be opened: {first_line(error)}",
             next_step=f"Check catalogs.{catalog} in neve.yaml.",
@@ -136,7 +136,7 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise _unreadable(table, error) from error
     except unreachable() as error:
         raise _no_answer(table, error) from error
-    except UNREADABLE as error:
+    except damage() as error:
         raise _unreadable(table, error) from error
 
 
@@ -150,7 +150,7 @@ def _no_answer(table: TableRef, error: BaseException) -> CatalogError:
 def _unreadable(table: TableRef, error: BaseException) -> TableUnreadable:
     return TableUnreadable(
         f"The metadata of table {table} cannot be read: {first_line(error)}",
-        next_step=f"See what is wrong and the way back: neve doctor {table}",
+        next_step=f"See what is wrong and the way back: neve doctor {table.typed}",
     )
 
 

@@ -78,7 +78,7 @@ def _prepare(judged: Table, change: MetadataChange, now_ms: int) -> tuple[str, T
         raise ExecutionError(
             f"{change.purpose} failed, and nothing was changed: metadata file {location} "
             f"cannot be changed: {first_line(error)}",
-            next_step=f"See what is wrong with it: neve doctor {change.table}",
+            next_step=f"See what is wrong with it: neve doctor {change.table.typed}",
         ) from error
 
 

@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 
-from neve.catalog.careful_tables import refuse_own_code
+from neve.catalog.careful_tables import refuse_lost_head, refuse_own_code
 from neve.catalog.errors import damage, first_line, table_errors, unreachable
 from neve.catalog.metadata_commit import REFUSED, unsure
 from neve.model.errors import (
@@ -29,6 +29,7 @@ def load(ref: TableRef, catalog: Catalog) -> Table:
     """The table as it is now, for a commit."""
     with table_errors(ref):
         table = catalog.load_table((*ref.namespace, ref.name))
+        refuse_lost_head(ref, table)
     refuse_own_code(ref, table)
     return table
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import Catalog
@@ -20,13 +19,11 @@ from neve.catalog.appending import PyicebergTable, open_table
 from neve.catalog.connect import Catalogs
 from neve.catalog.embedded import is_embedded
 from neve.catalog.errors import failures, first_line, table_errors
-from neve.catalog.scanning import read_rows
-from neve.model.database import Column, NewTable, QueryLimits, Wanted
+from neve.catalog.travelling import source_of
+from neve.model.database import Column, NewTable
 from neve.model.errors import CatalogError, InputError, NeveError, TableExists
+from neve.model.query import TableSource
 from neve.model.table import TableRef
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: Types whose rows pyiceberg cannot group by a transform.
 UNWRITABLE: dict[str, tuple[type[IcebergType], ...]] = {
@@ -91,15 +88,8 @@ class CatalogTables:
             named = properties["uri"].removeprefix("sqlite:///").partition("?")[0]
             Path(named).parent.mkdir(parents=True, exist_ok=True)
 
-    def scan(
-        self,
-        table: TableRef,
-        wanted: Wanted,
-        limits: QueryLimits,
-        deadline: Callable[[], None],
-    ) -> pa.Table:
-        """Rows as they are now, deletes applied, batch by batch until there are too many."""
-        return read_rows(table, self._catalogs.load(table), wanted, limits, deadline)
+    def source(self, table: TableRef) -> TableSource:
+        return source_of(table, self._catalogs.load(table))
 
 
 def _make_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:

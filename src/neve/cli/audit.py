@@ -17,6 +17,7 @@ from neve.cli.context import EXIT_ERROR, EXIT_OK, ConfigOption, OutputOption, ap
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
+from neve.model.counts import many
 from neve.model.errors import InputError
 
 audit_app = typer.Typer(help="The audit log: list it, and check its chain.", no_args_is_help=True)
@@ -40,7 +41,7 @@ def verify(
     with application(printer, config) as neve:
         head, problem = neve.access.verify_audit([_head(text) for text in noted or ()])
     document = VerifiedLog(problem is None, head.number, str(head), problem)
-    said = escape(problem) if problem else f"{head.number} rows, and all of them fit."
+    said = escape(problem) if problem else f"{many(head.number, 'row')}, and all of it fits."
     printer.result(to_document(document), said, f"head {head}")
     sys.exit(EXIT_OK if problem is None else EXIT_ERROR)
 

@@ -310,7 +310,8 @@ def rollback(
     ] = None,
     job: Annotated[str | None, typer.Option(help="Undo this job of neve history.")] = None,
     turn: Annotated[
-        str | None, typer.Option(help="Undo this turn of neve maintain, and what Neve did since.")
+        str | None,
+        typer.Option(help="Undo this turn, of neve maintain or a server, and what Neve did since."),
     ] = None,
     output: OutputOption = Format.TEXT,
     config: ConfigOption = None,

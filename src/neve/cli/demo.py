@@ -122,5 +122,5 @@ def _chapters(story: Story) -> list[Any]:
         f"queries {speedup:.1f}× as fast, {format_size(late.bytes_after)} in all",
         "\n[bold]5. The checks[/]",
         *checks,
-        f"\nFinished in {story.seconds:.1f} s. Look at it: neve health {story.table}",
+        f"\nFinished in {story.seconds:.1f} s. Look at it: neve health {story.table.typed}",
     ]

@@ -14,6 +14,7 @@ from neve.cli.machine import examine_machine
 from neve.cli.output import Format, Output
 from neve.cli.render import table_of
 from neve.documents import to_document
+from neve.model.counts import many
 from neve.model.diagnosis import Diagnosis, IntegrityFinding, Recovery, Severity
 from neve.model.errors import InputError
 
@@ -78,8 +79,9 @@ def render_diagnosis(diagnosis: Diagnosis) -> RenderableType:
     if diagnosis.recovery:
         lines.append(_recovery(diagnosis.recovery))
     lines.append(
-        f"[dim]checked: {coverage.snapshots} snapshots, {coverage.manifests} manifests, "
-        f"{coverage.files_in_storage} of {coverage.listed_files} files in storage, "
+        f"[dim]checked: {many(coverage.snapshots, 'snapshot')}, "
+        f"{many(coverage.manifests, 'manifest')}, "
+        f"{coverage.files_in_storage:,} of {many(coverage.listed_files, 'file')} in storage, "
         f"{coverage.opened_files} opened[/]"
     )
     lines += [f"[dim]not checked: {escape(text)}[/]" for text in coverage.not_checked]

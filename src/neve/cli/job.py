@@ -15,6 +15,7 @@ from neve.cli.job_views import JobView
 from neve.cli.output import Format, Output
 from neve.cli.places import follow, job_place
 from neve.cli.render import render_outcome, table_of
+from neve.cli.short_ids import short
 from neve.documents import to_document
 from neve.model.job import JobState
 from neve.model.sizes import format_size
@@ -109,9 +110,16 @@ def _lines(job: JobView) -> list[tuple[str, str]]:
         ("asked by", job.requested_by),
         ("began", f"{job.started_at:%Y-%m-%d %H:%M:%S}" if job.started_at else ""),
         ("attempts", f"{job.attempts} of {job.max_attempts}" if job.attempts else ""),
+        ("turn", _turn(job)),
         ("progress", f"{done}, {moved}" if progress.partitions_total else ""),
         ("what happened", job.reason),
     ]
+
+
+def _turn(job: JobView) -> str:
+    if job.turn_id is None:
+        return ""
+    return f"{short(job.turn_id)}, undo: neve rollback --turn {short(job.turn_id)}"
 
 
 def _is_ending(job: JobView) -> bool:

@@ -77,7 +77,7 @@ def _of_server(out: Output, server: str, pattern: str, running: bool, limit: int
 def _document(report: JobReport, now: datetime) -> dict[str, Any]:
     job, reason, why = report.job, report.job.reason, report.problem
     if why is not None and report.needs_engine:
-        reason = f"{reason} {why.message}: neve compact {job.table}".strip()
+        reason = f"{reason} {why.message}: neve compact {job.table.typed}".strip()
     elif why is not None:
         reason = f"{reason} It cannot be settled now: {why.message}".strip()
     return _shown(job, report.is_running, reason, now)

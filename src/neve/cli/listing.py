@@ -78,7 +78,7 @@ class Listing:
         yield self._line(self._headers, side, bold=True)
         for row in self._rows:
             for index in above:
-                yield _unbroken(row[index])
+                yield unbroken(row[index])
             yield self._line(row, side)
             for index in below:
                 if row[index]:
@@ -86,8 +86,8 @@ class Listing:
 
     def _below(self, index: int, cell: str, sentences: Sequence[int]) -> RenderableType:
         if index in sentences:
-            return Padding(Text(cell), (0, 0, 0, INDENT))
-        return _unbroken(f"{' ' * INDENT}{self._headers[index]} {cell}")
+            return Padding(Text(cell), (0, 0, 0, INDENT), expand=False)
+        return unbroken(f"{' ' * INDENT}{self._headers[index]} {cell}")
 
     def _line(self, cells: Sequence[str], columns: Sequence[int], bold: bool = False) -> Text:
         parts = []
@@ -95,10 +95,11 @@ class Listing:
             padding = " " * (self._widths[index] - cell_len(cells[index]))
             is_right = self._is_figure(index)
             parts.append(padding + cells[index] if is_right else cells[index] + padding)
-        line = _unbroken((" " * GAP).join(parts).rstrip())
+        line = unbroken((" " * GAP).join(parts).rstrip())
         line.style = "bold" if bold else ""
         return line
 
 
-def _unbroken(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ignore")
+def unbroken(text: str, style: str = "") -> Text:
+    """A line to be copied as a whole: where it is too long, the terminal breaks it."""
+    return Text(text, style, no_wrap=True, overflow="ignore")

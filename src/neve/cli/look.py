@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from neve.cli.context import (
     EXIT_OK,
@@ -27,7 +28,6 @@ from neve.cli.render import (
 from neve.documents import to_document
 from neve.model.errors import InputError, StoreError
 from neve.model.facts import TableFacts
-from neve.model.found import GLOB_CHARACTERS
 from neve.neve import Neve
 
 
@@ -46,8 +46,14 @@ def tables(
             found.problems.values(),
         )
         facts = [(item, neve.live_records(item)) for item in surveyed]
-    out.result([_table_document(*item) for item in facts], lambda: render_tables(facts))
+    listing = partial(render_tables, facts) if facts else _none(pattern)
+    out.result([_table_document(*item) for item in facts], listing)
     exit_after(out, problems, EXIT_OK)
+
+
+def _none(pattern: str) -> str:
+    """Instead of a listing without a row, which looks like a defect."""
+    return "No tables." if pattern == "*" else escape(f"No table matches {pattern}.")
 
 
 def _table_document(facts: TableFacts, live: int | None) -> dict[str, Any]:
@@ -79,9 +85,8 @@ def health(
 ) -> None:
     """Say how well a table is, and why; with a glob, all that match, the worst first."""
     out = Output(output)
-    is_glob = any(character in table for character in GLOB_CHARACTERS)
     if advice:
-        _advise(out, config, table, is_glob)
+        _advise(out, config, table)
         return
     with application(out, config) as neve:
         found = neve.find(table)
@@ -89,17 +94,18 @@ def health(
         judged, problems = one_by_one(found.tables, judge, found.problems.values())
         for history in neve.record_health(judged) if record else ():
             out.tell(f"Recorded in {history}.")
-    if not is_glob:
+    if found.is_named:
         out.result(to_document(judged[0]), lambda: render_health(judged[0]))
         return
     judged.sort(key=lambda item: (-item.gain.seconds, item.score, item.table))
-    out.result([to_document(item) for item in judged], lambda: render_healths(judged))
+    listing = partial(render_healths, judged) if judged else _none(table)
+    out.result([to_document(item) for item in judged], listing)
     exit_after(out, problems, EXIT_OK)
 
 
-def _advise(out: Output, config: str | None, table: str, is_glob: bool) -> None:
+def _advise(out: Output, config: str | None, table: str) -> None:
     with application(out, config) as neve:
-        if is_glob:
+        if not neve.find(table).is_named:
             raise InputError("Advice is about one table.", next_step="Name it without a glob.")
         found = neve.advice(table)
     out.result([to_document(item) for item in found], lambda: render_advice(found))

@@ -56,7 +56,8 @@ class Output:
             _print_json(document)
             return
         for item in render:
-            self._out.print(item() if callable(item) else item)
+            # A command that is longer than a line must not lose its end.
+            self._out.print(item() if callable(item) else item, crop=False)
 
     def error(self, error: NeveError) -> None:
         """One sentence, and what to do next."""

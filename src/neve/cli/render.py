@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.text import Text
 
-from neve.cli.listing import Listing
+from neve.cli.listing import Listing, unbroken
 from neve.cli.short_ids import short, shortened
 from neve.model.facts import TableFacts
 from neve.model.groups import Cost
@@ -94,11 +93,13 @@ def render_health(health: Health) -> RenderableType:
             )
         ],
     )
-    findings = [
-        f"[{TIER_COLOURS[finding.tier]}]●[/] {escape(finding.sentence)}"
-        + (f" [dim]→ {escape(finding.next_step)}[/]" if finding.next_step else "")
-        for finding in health.findings
-    ] or ["[green]●[/] Nothing is wrong with this table."]
+    findings: list[RenderableType] = []
+    for finding in health.findings:
+        findings.append(f"[{TIER_COLOURS[finding.tier]}]●[/] {escape(finding.sentence)}")
+        if finding.next_step:
+            findings.append(unbroken(f"  → {finding.next_step}", "dim"))
+    if not findings:
+        findings = ["[green]●[/] Nothing is wrong with this table."]
     return Group(
         head,
         *parts,
@@ -208,13 +209,21 @@ def render_outcome(outcome: Outcome) -> RenderableType:
         )
     if (predicted := outcome.estimated_cost) and outcome.proof is not None:
         lines.append(_beside_the_predicted(outcome, predicted))
-    lines.append(
-        f"[dim]job {short(outcome.job_id)}, {outcome.seconds:.1f} s, "
-        f"undo: neve rollback {escape(str(outcome.table))} --job {short(outcome.job_id)}[/]"
-        if outcome.snapshot_after != outcome.snapshot_before
-        else f"[dim]job {short(outcome.job_id)}[/]"
-    )
-    return Group(*lines)
+    seconds = f", {outcome.seconds:.1f} s" if has_undo(outcome) else ""
+    lines.append(f"[dim]job {short(outcome.job_id)}{seconds}[/]")
+    return Group(*lines, *render_undo(outcome))
+
+
+def has_undo(outcome: Outcome) -> bool:
+    return outcome.snapshot_after != outcome.snapshot_before
+
+
+def render_undo(outcome: Outcome) -> list[RenderableType]:
+    """How to take it back, on a line of its own, to be copied."""
+    if not has_undo(outcome):
+        return []
+    command = f"neve rollback {outcome.table.typed} --job {short(outcome.job_id)}"
+    return [unbroken(f"undo: {command}", "dim")]
 
 
 def _beside_the_predicted(outcome: Outcome, predicted: Cost) -> str:
@@ -235,7 +244,7 @@ def render_advice(advice: Sequence[Advice]) -> RenderableType:
         lines.append(f"[bold]{escape(item.sentence)}[/]")
         lines.append(f"  evidence: {escape(item.evidence)}")
         lines.append(f"  gain: {escape(item.gain)}")
-        lines.append(Text(f"  {item.command}", no_wrap=True, overflow="ignore"))
+        lines.append(unbroken(f"  {item.command}"))
     return Group(*lines)
 
 

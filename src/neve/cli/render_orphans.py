@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from neve.cli.listing import unbroken
 from neve.cli.render import table_of
+from neve.model.counts import many
 from neve.model.durations import format_duration
 from neve.model.orphans import KeptReason, QuarantineEntry, SweepReport
 from neve.model.sizes import format_size
@@ -30,8 +32,8 @@ WHY_KEPT = {
 def render_report(report: SweepReport) -> RenderableType:
     """What was found, what was kept and why, and what comes next."""
     lines: list[RenderableType] = [
-        f"[bold]{escape(str(report.table))}[/]  {report.found.files} orphans, "
-        f"{format_size(report.found.size_bytes)}, of {report.listed.files} files, "
+        f"[bold]{escape(str(report.table))}[/]  {many(report.found.files, 'orphan')}, "
+        f"{format_size(report.found.size_bytes)}, of {many(report.listed.files, 'file')}, "
         f"{format_size(report.listed.size_bytes)} ({escape(report.cutoff_reason)})"
     ]
     rows = [
@@ -60,7 +62,7 @@ def render_report(report: SweepReport) -> RenderableType:
     if report.stop:
         lines.append(f"[yellow]●[/] {escape(report.stop)} Nothing would be quarantined.")
     elif report.found.files:
-        lines.append(f"[dim]→ neve orphans {escape(str(report.table))} --quarantine[/]")
+        lines.append(unbroken(f"→ neve orphans {report.table.typed} --quarantine", "dim"))
     return Group(*lines)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from neve.cli.render import table_of
+from neve.cli.render import render_undo, table_of
 from neve.cli.short_ids import short
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
@@ -33,13 +33,8 @@ def render_operation_outcome(outcome: Outcome) -> RenderableType:
     ]
     if rows:
         lines.append(table_of(("", "before", "after"), rows))
-    undo = (
-        f", undo: neve rollback {escape(str(outcome.table))} --job {short(outcome.job_id)}"
-        if outcome.snapshot_after != outcome.snapshot_before
-        else ""
-    )
-    lines.append(f"[dim]job {short(outcome.job_id)}, {outcome.seconds:.1f} s{undo}[/]")
-    return Group(*lines)
+    lines.append(f"[dim]job {short(outcome.job_id)}, {outcome.seconds:.1f} s[/]")
+    return Group(*lines, *render_undo(outcome))
 
 
 def _figure(name: str, value: int) -> str:

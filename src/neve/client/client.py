@@ -222,12 +222,21 @@ class NeveClient(Connection):
         snapshot_id: int | None = None,
         time: datetime | None = None,
         job_id: str | None = None,
+        turn_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> QueuedJob:
-        """Queue going back to an earlier snapshot; one of the three says to which."""
+        """Queue going back to an earlier snapshot; one of the four says to which."""
         at = time.isoformat() if time else None
-        body = _given(snapshot_id=snapshot_id, time=at, job_id=job_id)
+        body = _given(snapshot_id=snapshot_id, time=at, job_id=job_id, turn_id=turn_id)
         return self._queue(f"{API}/tables/{part(table)}/rollback", body, idempotency_key)
+
+    def rollback_turn(
+        self, turn_id: str, *, idempotency_key: str | None = None, **asking: object
+    ) -> dict[str, Any]:
+        """Queue undoing a turn: for each of its tables a job, or the problem with it."""
+        path = f"{API}/turns/{part(turn_id)}/rollback"
+        answer: dict[str, Any] = self._post(path, asking, key=idempotency_key or _new_key())
+        return answer
 
     def policies(self) -> list[dict[str, Any]]:
         """All policies, those of the configuration first."""

@@ -29,8 +29,8 @@ from neve.service.services import Services
 
 MB = 1024 * 1024
 OPTIONS = "rewrite_data_files.options"
-#: Jobs that are about to be queued; what is entered with them refuses, or holds their room.
-Admit = Callable[[Sequence[JobRequest]], AbstractContextManager[object]]
+#: Jobs that are about to be queued; what is entered with them refuses, or tells where room is held.
+Admit = Callable[[Sequence[JobRequest]], AbstractContextManager[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Asker:
 
     name: str = ""
     trigger: Trigger = Trigger.API
-    admit: Admit = lambda _: nullcontext()
+    admit: Admit = lambda _: nullcontext("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,13 @@ def begin(
     rewriting = [_rewrite(table, request, asker)] if not plan.is_empty else []
     expiring = [_expiry(table, request, asker)] if request.expire_snapshots else []
     rewrite = expire = None
-    with asker.admit([*rewriting, *expiring]) if rewriting or expiring else nullcontext():
+    wanted = [*rewriting, *expiring]
+    with asker.admit(wanted) if wanted else nullcontext("") as room:
         if rewriting:
-            rewrite = submit_kept(services, keep_plan(services, plan, asker.name), rewriting[0])
+            kept = keep_plan(services, plan, asker.name)
+            rewrite = submit_kept(services, kept, replace(rewriting[0], room=room))
         if expiring:
-            expire = submit(services, expiring[0])
+            expire = submit(services, replace(expiring[0], room=room))
     return Compaction(
         table,
         untouched,
@@ -101,8 +103,8 @@ def run_here(
     if plan.is_empty:
         return _here(False, f"{plan.reason} {kept}".strip(), _untouched(facts, small))
     job = replace(_rewrite(table, request, asker), arguments={PLAN: json.loads(to_text(plan))})
-    with asker.admit([job]):
-        outcome = run(services, job)
+    with asker.admit([job]) as room:
+        outcome = run(services, replace(job, room=room))
     if not outcome.status.is_good:
         raise CompactionFailed(f"The compaction {outcome.status}: {outcome.reason}")
     stats = CompactionStatistics(**asdict(outcome.stats))

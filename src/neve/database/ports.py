@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from neve.model.database import Column, NewTable, QueryLimits, QueryResult, Row, Wanted, WriteKey
+from neve.model.database import (
+    Column,
+    NewTable,
+    QueryLimits,
+    QueryResult,
+    Row,
+    WriteKey,
+)
+from neve.model.query import QueryRelation, TableSource
 from neve.model.table import TableRef
 
 
@@ -60,26 +68,22 @@ class Tables(Protocol):
 
     def open(self, table: TableRef) -> OpenTable: ...
 
-    def scan(
-        self,
-        table: TableRef,
-        wanted: Wanted,
-        limits: QueryLimits,
-        deadline: Callable[[], None],
-    ) -> object:
-        """Rows of the table that are wanted as an Arrow table, and perhaps others.
-
-        Raises QueryLimit where there are more than the limits allow; `deadline` raises it when the
-        time is over.
-        """
+    def source(self, table: TableRef) -> TableSource:
+        """The table as it is now, for whoever reads its rows."""
         ...
 
 
 class Queries(Protocol):
-    """Runs statements that were checked, on rows that were read."""
+    """Runs statements that were checked, on rows that it reads."""
 
     def run(
-        self, statement: str, relations: Mapping[str, object], limits: QueryLimits, seconds: float
+        self,
+        statement: str,
+        relations: Mapping[str, QueryRelation],
+        limits: QueryLimits,
+        seconds: float,
     ) -> QueryResult:
         """The rows, or QueryLimit where it takes too long or too much."""
         ...
+
+    def close(self) -> None: ...

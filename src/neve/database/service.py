@@ -28,9 +28,11 @@ from neve.database.names import tenant_of, tenant_table
 from neve.database.ports import Queries, Tables
 from neve.database.statements import Relation, Statement, read_statement, select_all
 from neve.database.writing import BatchWriter, PendingWrite, Written
-from neve.model.database import DatabaseRules, QueryLimits
+from neve.lazy import Lazy
+from neve.model.database import DatabaseRules
 from neve.model.errors import NeveError, QueryLimit, TableExists, TableNotFound
 from neve.model.job import Trigger
+from neve.model.query import QueryRelation
 from neve.model.table import TableRef
 from neve.model.write_keys import write_key
 from neve.service.ports import Engine
@@ -57,7 +59,7 @@ class Database:
         make_engine: Callable[[], Engine],
         admit_event: Admit = ANYBODY.admit,
     ) -> None:
-        self._services, self._tables, self._queries = services, tables, queries
+        self._services, self._tables, self._queries = services, tables, Lazy(queries)
         self._rules, self._catalog, self._make_engine = rules, catalog, make_engine
         self._admit_event = admit_event
         # Each may take as much memory as the limits allow.
@@ -76,6 +78,8 @@ class Database:
         """Let what was accepted be committed, and end."""
         self._writing.shutdown()
         self._counting.shutdown()
+        if queries := self._queries.if_made:
+            queries.close()
 
     def table(self, tenant: str, namespace: str, table: str) -> TableRef:
         """The table of the catalog that a tenant means."""
@@ -153,7 +157,7 @@ class Database:
         if not self._querying.acquire(timeout=limits.max_seconds):
             raise QueryLimit("Too many queries run at once.", next_step="Ask again in a while.")
         try:
-            relations = self._read(request, statement, limits, ends_at, may_read)
+            relations = self._relations(request, statement, may_read)
             left = ends_at - time.monotonic()
             found = self._queries().run(statement.text, relations, limits, left)
         finally:
@@ -165,32 +169,23 @@ class Database:
             truncated=found.is_truncated,
         )
 
-    def _read(
-        self,
-        request: Query,
-        statement: Statement,
-        limits: QueryLimits,
-        ends_at: float,
-        may_read: Callable[[TableRef], bool],
-    ) -> dict[str, object]:
-        def deadline() -> None:
-            if time.monotonic() > ends_at:
-                raise QueryLimit(f"The query took longer than {limits.max_seconds:g} seconds.")
-
-        def read(relation: Relation) -> object:
+    def _relations(
+        self, request: Query, statement: Statement, may_read: Callable[[TableRef], bool]
+    ) -> dict[str, QueryRelation]:
+        def find(relation: Relation) -> QueryRelation:
             namespace = relation.namespace or request.namespace
             table = self.table(request.tenant_id, namespace, relation.table)
             try:
                 if not may_read(table):
                     raise TableNotFound("")
-                return self._tables.scan(table, relation.wanted, limits, deadline)
+                return QueryRelation(self._tables.source(table), relation.wanted)
             except TableNotFound:
                 raise TableNotFound(
                     f"There is no table {relation.table} in namespace {namespace}.",
                     next_step="CREATE_TABLE makes it.",
                 ) from None
 
-        return {name: read(relation) for name, relation in statement.relations.items()}
+        return {name: find(relation) for name, relation in statement.relations.items()}
 
     def begin_compact(self, request: Compact, asker: Asker = ANYBODY) -> compacting.Compaction:
         """Queue its jobs; a worker runs them."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import NoReturn
 
 from neve.access.asked import rights_for
@@ -114,13 +114,9 @@ class GuardedDatabases(GuardedJobs):
             )
 
     def _asker(self) -> Asker:
-        return Asker(self.caller.name, admit=self._admitted)
+        return Asker(self.caller.name, admit=self._admit_jobs)
 
-    @contextmanager
-    def _admitted(self, wanted: Sequence[JobRequest]) -> Iterator[None]:
+    def _admit_jobs(self, wanted: Sequence[JobRequest]) -> AbstractContextManager[str]:
         """Jobs of one table and tenant, counted with those that others ask for meanwhile."""
-        first = wanted[0]
-        with self.access.turn(first.tenant):
-            said = [(job.operation, job.arguments) for job in wanted]
-            self._admit_all(first.table, said, first.tenant)
-            yield
+        said = [(job.operation, job.arguments) for job in wanted]
+        return self._admitted(wanted[0].table, said, wanted[0].tenant)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
+from neve.access.approvals import Approval
 from neve.access.asked import OVERRIDES, ROLLBACK, rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, ApprovalNeeded, InputError
+from neve.model.errors import AccessDenied, ApprovalNeeded, InputError, NeveError, StoreError
 from neve.model.events import RecordedEvent
 from neve.model.job import ENGINE, TRINO, Job, JobPage, JobReport, JobState, Trigger
 from neve.model.operation import Operation
@@ -24,6 +26,9 @@ Wanted = tuple[str, Mapping[str, object]]
 
 class GuardedJobs(GuardedTables):
     """Jobs of the caller's tenant, on tables that it sees."""
+
+    #: Where room is held for jobs that are asked for together.
+    _held: str | None = None
 
     def job(self, job_id: str) -> Job | None:
         """A job, if the caller may see it."""
@@ -90,14 +95,15 @@ class GuardedJobs(GuardedTables):
         self._allow(job.table, (Right.OPERATE,))
         return super().cancel(job_id)
 
-    def requeue(self, job_id: str, *, requested_by: str = "") -> Job:
+    def requeue(self, job_id: str, *, requested_by: str = "", room: str = "") -> Job:
         """Queue again what a job was asked for, with all that its request needed."""
         who, job = self.acting_as(requested_by), self.job(job_id)
-        if job is not None and job.state in (JobState.FAILED, JobState.CANCELLED):
-            self._admit(job.table, job.operation, job.arguments, job.tenant)
-        elif job is None:
+        if job is None:
             raise InputError(f"There is no job {job_id}.", next_step="neve jobs lists them.")
-        return self._noted(super().requeue(job_id, requested_by=who))
+        if job.state not in (JobState.FAILED, JobState.CANCELLED):
+            return super().requeue(job_id)
+        with self._admitted(job.table, [(job.operation, job.arguments)], job.tenant) as held:
+            return self._noted(super().requeue(job_id, requested_by=who, room=held))
 
     def submit(
         self,
@@ -113,12 +119,13 @@ class GuardedJobs(GuardedTables):
         priority: int = 0,
         not_before: datetime | None = None,
         max_attempts: int = 3,
+        room: str = "",
     ) -> Job:
         """Queue a job, if the caller has all rights that it needs, and its tenant has room."""
         ref, whose = self.table(table), self.acting_tenant(tenant)
         who = self.acting_as(requested_by)
-        with self.access.turn(whose):
-            self._admit(ref, str(operation), _arguments(overrides, arguments), whose)
+        wanted = (str(operation), _arguments(overrides, arguments))
+        with self._admitted(ref, [wanted], whose) as held:
             job = super().submit(
                 ref,
                 operation,
@@ -131,29 +138,41 @@ class GuardedJobs(GuardedTables):
                 priority=priority,
                 not_before=not_before,
                 max_attempts=max_attempts,
+                room=held,
             )
         if not self._sees_job(job):
             raise InputError("The key of this request was used for another one.")
         return self._noted(job)
 
-    def _admit(
-        self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
-    ) -> None:
-        """Raise unless the job may be queued: rights, quotas, and a second person."""
-        self._admit_all(table, [(operation, arguments)], tenant)
+    @contextmanager
+    def _admitted(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> Iterator[str]:
+        """Where room is held for the jobs, which are queued within: all of them may be, or none.
 
-    def _admit_all(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> None:
-        """The same for several: all of them, or none. What a person agreed to is used up last."""
+        What a person agreed to is used up last, and only by what is queued.
+        """
         for operation, arguments in wanted:
             self._allow(table, rights_for(operation, arguments))
-        self.access.check_room(tenant, len(wanted))
-        for operation, arguments in wanted:
-            if self._needs_approval(operation, arguments):
-                self._use_approval(table, operation, arguments, tenant)
+        used: list[Approval] = []
+        with self._room_for(tenant, len(wanted)) as room:
+            for operation, arguments in wanted:
+                if self._needs_approval(operation, arguments):
+                    used.append(self._use_approval(table, operation, arguments, tenant))
+            try:
+                yield room
+            except StoreError:
+                # It may have been queued all the same.
+                raise
+            except NeveError:
+                for approval in used:
+                    self.access.give_back_approval(approval)
+                raise
+
+    def _room_for(self, tenant: str, jobs: int) -> AbstractContextManager[str]:
+        return self.access.room(tenant, jobs) if self._held is None else nullcontext(self._held)
 
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
-    ) -> None:
+    ) -> Approval:
         state = self._agreed_state(table, operation, arguments)
         approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments, state)
         if not self.access.use_approval(approval):
@@ -164,6 +183,7 @@ class GuardedJobs(GuardedTables):
                 "and send this again.",
                 approval_id=approval.approval_id,
             )
+        return approval
 
     def _agreed_state(
         self, table: TableRef, operation: str, arguments: Mapping[str, object]
@@ -179,14 +199,19 @@ class GuardedJobs(GuardedTables):
     def _needs_approval(self, operation: str, arguments: Mapping[str, object]) -> bool:
         return sensitive(operation, arguments) in self.access.settings.approval
 
-    def expect(
+    @contextmanager
+    def expecting(
         self,
         table: TableRef,
         operations: Iterable[str],
         overrides: Overrides = None,
         tenant: str = "",
-    ) -> None:
-        """Raise now for what one of several jobs would be refused for: all of them, or none."""
+        known: int = 0,
+    ) -> Iterator[None]:
+        """Raise now for what one of several jobs would be refused for, and hold room for them.
+
+        They are queued within; so many of them are known to be there already.
+        """
         wanted, arguments = [str(item) for item in operations], _arguments(overrides, None)
         for operation in wanted:
             self._allow(table, rights_for(operation, arguments))
@@ -195,7 +220,12 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        self.access.check_room(self.acting_tenant(tenant), len(wanted))
+        with self.access.room(self.acting_tenant(tenant), len(wanted) - known) as held:
+            self._held = held
+            try:
+                yield
+            finally:
+                self._held = None
 
     def _sees_job(self, job: Job) -> bool:
         return self._sees_all or self.caller.sees_job(job.table, job.tenant)

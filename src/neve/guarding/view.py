@@ -10,7 +10,7 @@ from neve.access.asked import rights_for
 from neve.access.chain import AuditRow
 from neve.access.rights import Right
 from neve.guarding.database import GuardedDatabases
-from neve.guarding.jobs import MAX_LOOKED_THROUGH
+from neve.guarding.jobs import MAX_LOOKED_THROUGH, Wanted
 from neve.machine import Check
 from neve.model.errors import AccessDenied, InputError
 from neve.model.figures import Figures
@@ -86,6 +86,8 @@ HARMLESS = (
     "job_of_plan",
     # It counts what the caller has surveyed.
     "live_records",
+    # It goes through the caller's own pages of jobs.
+    "turn_jobs",
     "now",
     "open",
     "plan_document",
@@ -133,16 +135,18 @@ class Guarded(GuardedDatabases):
         tenant: str = "",
         priority: int = 0,
         trigger: Trigger = Trigger.PYTHON,
+        room: str = "",
     ) -> Job:
         """Queue a kept plan, if the caller may, and its tenant has room."""
         whose, who = self.acting_tenant(tenant), self.acting_as(requested_by)
         if known := self.job_of_plan(plan_id):
             return self._noted(known)
-        if kept := self.kept_plan(plan_id):
-            self._admit(kept.table, str(Operation.REWRITE_DATA_FILES), {}, whose)
-        job = super().submit_kept_plan(
-            plan_id, requested_by=who, tenant=whose, priority=priority, trigger=trigger
-        )
+        said: dict[str, Any] = {"requested_by": who, "tenant": whose, "priority": priority}
+        if (kept := self.kept_plan(plan_id)) is None:
+            return super().submit_kept_plan(plan_id)
+        rewrite: Wanted = (str(Operation.REWRITE_DATA_FILES), {})
+        with self._admitted(kept.table, [rewrite], whose) as held:
+            job = super().submit_kept_plan(plan_id, **said, trigger=trigger, room=held)
         if not self._sees_job(job):
             raise InputError(f"Plan {plan_id} was applied already.", next_step="Plan again.")
         return self._noted(job)

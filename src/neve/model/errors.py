@@ -55,7 +55,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neve.model.database import FieldTrouble
+from neve.model.plain_text import plain_text
 from neve.secrets import hide_known_secrets
+
+
+def _shown(text: str) -> str:
+    return plain_text(hide_known_secrets(text))
 
 
 class NeveError(Exception):
@@ -63,8 +68,8 @@ class NeveError(Exception):
 
     def __init__(self, message: str | None = None, *, next_step: str | None = None) -> None:
         # What others say about a failure may quote what they were given.
-        self.message = hide_known_secrets(message or (self.__doc__ or type(self).__name__))
-        self.next_step = hide_known_secrets(next_step) if next_step else next_step
+        self.message = _shown(message or (self.__doc__ or type(self).__name__))
+        self.next_step = _shown(next_step) if next_step else next_step
         super().__init__(self.message)
 
 

@@ -19,3 +19,5 @@ class Found:
     problems: dict[str, NeveError] = field(default_factory=dict)
     #: Catalogs that were asked.
     asked: int = 0
+    #: Whether it was asked for by the name of one table, and not by a pattern.
+    is_named: bool = False

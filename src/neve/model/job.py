@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,8 +56,14 @@ WHOLE = "whole_request"
 OVERRIDES = "overrides"
 #: The argument with the caller's own id of the run, such as that of an Airflow DAG run.
 RUN_ID = "run_id"
-#: The argument that names the turn of `maintain` that a job belongs to.
+#: The argument that names the turn that a job belongs to: of `maintain`, a schedule or a request.
 TURN = "turn_id"
+_TURNS = uuid.UUID("6f0e3c1e-52c8-4d0c-9d0e-7a4b0f3f2a15")
+
+
+def turn_id_of(name: str) -> str:
+    """The id of a turn by its name, so that whoever comes upon the turn gives it the same one."""
+    return str(uuid.uuid5(_TURNS, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ class JobRequest:
     max_attempts: int = 3
     #: How long it should take, by the plan that was made when it was asked for.
     estimated_seconds: float | None = None
+    #: Where room for it is held among its tenant's jobs; it is queued in it, or not at all.
+    room: str = ""
 
     def __post_init__(self) -> None:
         if abs(self.priority) > MAX_PRIORITY:
@@ -179,7 +188,7 @@ class Job:
 
     @property
     def turn_id(self) -> str | None:
-        """The turn of `maintain` that it belongs to, if it does."""
+        """The turn that it belongs to, if it does."""
         named = self.arguments.get(TURN)
         return None if named is None or self.operation == ROLLBACK else str(named)
 

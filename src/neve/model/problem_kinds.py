@@ -8,6 +8,8 @@ from neve.model import errors
 
 TYPE_PREFIX = "urn:neve:problem:"
 
+#: What a catalog or a table does wrong is no mistake of this server, however hostile it is: 424 for
+#: one that does not answer as it should, 422 for one that cannot be read.
 #: Status and name of every error of the tree; an error that is not named is like its parent.
 KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.NeveError: (500, "error"),
@@ -25,10 +27,10 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.KeyReused: (422, "idempotency-key-reused"),
     errors.QueryRefused: (422, "query"),
     errors.RecordsRefused: (422, "records"),
-    errors.CatalogError: (502, "catalog"),
+    errors.CatalogError: (424, "catalog"),
     errors.TableNotFound: (404, "table-not-found"),
     errors.TableExists: (409, "table-exists"),
-    errors.TableUnreadable: (502, "table-unreadable"),
+    errors.TableUnreadable: (422, "table-unreadable"),
     errors.TableDamaged: (409, "table-damaged"),
     errors.Interrupted: (503, "interrupted"),
     errors.StoreError: (503, "store"),
@@ -49,12 +51,12 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.EngineDied: (500, "engine-died"),
     errors.RefLost: (500, "ref-lost"),
     errors.ProofFailed: (500, "proof-failed"),
-    errors.ParquetError: (500, "parquet"),
-    errors.ParquetCorrupt: (500, "parquet-corrupt"),
-    errors.ParquetUnsupported: (500, "parquet-unsupported"),
-    errors.RowsError: (500, "rows"),
-    errors.RowsCorrupt: (500, "rows-corrupt"),
-    errors.RowsUnsupported: (500, "rows-unsupported"),
+    errors.ParquetError: (422, "parquet"),
+    errors.ParquetCorrupt: (422, "parquet-corrupt"),
+    errors.ParquetUnsupported: (422, "parquet-unsupported"),
+    errors.RowsError: (422, "rows"),
+    errors.RowsCorrupt: (422, "rows-corrupt"),
+    errors.RowsUnsupported: (422, "rows-unsupported"),
 }
 #: The errors again, by the names that a client reads.
 BY_NAME = {name: kind for kind, (_, name) in KINDS.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from unicodedata import category
@@ -28,6 +29,11 @@ class TableRef:
 
     def __str__(self) -> str:
         return ".".join(quote_part(part) for part in (self.catalog, *self.namespace, self.name))
+
+    @property
+    def typed(self) -> str:
+        """The name as a shell takes it: backticks and dollars are its own signs."""
+        return shlex.quote(str(self))
 
     def sibling(self, name: str) -> TableRef:
         """The table of that name in the same namespace."""
@@ -108,5 +114,6 @@ def _read_part(text: str, position: int) -> tuple[str, int]:
 def _bad_name(text: str, position: int) -> InputError:
     return InputError(
         f"{text!r} is not a table name: unexpected text at character {position + 1}.",
-        next_step="Write catalog.namespace.table; put unusual names in backticks.",
+        next_step="Write catalog.namespace.table; put unusual names in backticks, and all of it in "
+        "single quotes for a shell.",
     )

@@ -25,6 +25,8 @@ class ToldJob:
     attempts: int = 0
     max_attempts: int = 0
     cancel_requested: bool = False
+    #: What it belongs to, and is undone with.
+    turn_id: str | None = None
     progress: Progress = field(default_factory=Progress)
 
     @property

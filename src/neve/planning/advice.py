@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -205,7 +206,7 @@ def _manifests(table: _Table) -> Iterator[Advice]:
         "Manifests are not clustered by partition.",
         f"files of one partition are listed in {each:.0f} of {len(data)} manifests on average.",
         f"planning a scan of one partition reads {max(1, round(each) - 1)} manifests fewer.",
-        f"neve manifests {table.facts.table}",
+        f"neve manifests {table.facts.table.typed}",
     )
 
 
@@ -218,7 +219,7 @@ def _metadata(table: _Table) -> Iterator[Advice]:
             "The table keeps many snapshots.",
             f"{len(facts.snapshots):,} snapshots since {oldest:%Y-%m-%d}; every load reads them.",
             "loads and commits get faster, and files that only old snapshots need are freed.",
-            f"neve expire {facts.table} --older-than 7d --apply",
+            f"neve expire {facts.table.typed} --older-than 7d --apply",
         )
     refs = [ref for ref in facts.refs if not ref.name.startswith(UNDO_TAG_PREFIX)]
     if len(refs) >= MANY_REFS:
@@ -228,7 +229,7 @@ def _metadata(table: _Table) -> Iterator[Advice]:
             "The table has many branches and tags, which keep snapshots from expiring.",
             f"{len(refs)} refs, {endless} of them without an end.",
             "their snapshots can expire, and their files can be freed.",
-            f"neve snapshots {facts.table}",
+            f"neve snapshots {facts.table.typed}",
         )
 
 
@@ -249,7 +250,7 @@ def _sort(table: _Table) -> Iterator[Advice]:
         + ", ".join(f"{share:.0%} in {name}" for name, share in sorted(table.overlaps.items()))
         + ".",
         f"a filter on {chosen}, or on another column that you sort by, skips most files.",
-        f"neve compact {facts.table} --strategy sort --sort-by {chosen}",
+        f"neve compact {facts.table.typed} --strategy sort --sort-by {shlex.quote(chosen)}",
     )
 
 

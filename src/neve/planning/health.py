@@ -168,7 +168,7 @@ def _findings(
             "than it needs.",
             small / files,
             SMALL_FILE_SHARE[0],
-            f"neve compact {facts.table}",
+            f"neve compact {facts.table.typed}",
         )
     if tier := _tier(delete_ratio, DELETE_RATIO):
         yield Finding(
@@ -178,7 +178,7 @@ def _findings(
             f"applies deletes {gain.deletes_applied:,} times.",
             delete_ratio,
             DELETE_RATIO[0],
-            f"neve compact {facts.table} --strategy delete_files",
+            f"neve compact {facts.table.typed} --strategy delete_files",
         )
     for code, count, thresholds, what, command in (
         ("snapshots", len(facts.snapshots), SNAPSHOT_COUNT, "snapshots are kept", "expire"),

@@ -43,5 +43,6 @@ def submit_kept(services: Services, kept: KeptPlan, asked: JobRequest) -> Job:
         asked.priority,
         key_of(kept.plan_id),
         asked.tenant,
+        room=asked.room,
     )
     return submit(services, request)

@@ -154,7 +154,7 @@ def _judge(services: Services, job: Job, facts: TableFacts) -> tuple[JobState, s
         return (
             JobState.FAILED,
             f"Its snapshot is in the table, but {problem} "
-            f"Undo it: neve rollback {facts.table} --job {job.job_id}",
+            f"Undo it: neve rollback {facts.table.typed} --job {job.job_id}",
         )
     return JobState.SUCCEEDED, "Its snapshot was found in the table, and its rows add up."
 

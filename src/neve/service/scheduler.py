@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from neve.model.job import Job, JobRequest, ScheduleState, Trigger, Turn
+from neve.model.job import (
+    ENGINE,
+    TRINO,
+    TURN,
+    Job,
+    JobRequest,
+    ScheduleState,
+    Trigger,
+    Turn,
+    turn_id_of,
+)
 from neve.model.policies import EffectivePolicy, Triggers, Window
 from neve.model.table import TableRef
 from neve.planning.schedule import in_window, next_slot
@@ -158,11 +168,14 @@ def submit_turn(store: JobStore, entry: ScheduledTable, now: datetime) -> list[J
 
 def requests_of(entry: ScheduledTable, name: str, trigger: Trigger) -> list[JobRequest]:
     """Every operation of the table, in the order in which its jobs are claimed."""
+    # What Trino commits cannot be undone, so that it needs no name to be undone by.
+    is_undone_together = entry.arguments.get(ENGINE) != TRINO
+    turn = {TURN: turn_id_of(f"{trigger} {entry.table} {name}")} if is_undone_together else {}
     return [
         JobRequest(
             entry.table,
             operation,
-            entry.arguments,
+            {**entry.arguments, **turn},
             requested_by=REQUESTED_BY,
             trigger=trigger,
             idempotency_key=f"{trigger} {entry.table} {operation} {name}",

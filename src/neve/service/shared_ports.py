@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
+from neve.access.quotas import Quota, Room
+from neve.model.errors import TooMuch
 from neve.model.stored_policy import StoredPolicy
 from neve.model.workers import AnnouncedWorker
 
@@ -42,4 +45,16 @@ class Workers(Protocol):
 
     def all(self) -> list[AnnouncedWorker]:
         """Those that are there, by their ids."""
+        ...
+
+
+class Rooms(Protocol):
+    """Room for jobs of tenants that have a quota. A request that names a room is queued in it."""
+
+    def hold(self, room: Room, quota: Quota, now: datetime) -> TooMuch | None:
+        """Hold it, counted with all that is held and open; the reason where there is none."""
+        ...
+
+    def give_back(self, room: Room) -> None:
+        """What is left of it is for others."""
         ...

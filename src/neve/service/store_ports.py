@@ -35,7 +35,7 @@ from neve.model.orphans import (
 )
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
-from neve.service.shared_ports import StoredPolicies, Workers
+from neve.service.shared_ports import Rooms, StoredPolicies, Workers
 
 
 class Quarantine(Protocol):
@@ -442,6 +442,11 @@ class JobStore(
 
     def usage(self, tenant: str, day: date) -> Usage:
         """Jobs of the tenant without an end, and what those took that ended on a day of UTC."""
+        ...
+
+    @property
+    def rooms(self) -> Rooms:
+        """Room for jobs that are about to be queued."""
         ...
 
     @property

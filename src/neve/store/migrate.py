@@ -21,6 +21,7 @@ MIGRATIONS = {
     8: "0008_policies_workers_cool_down.sql",
     9: "0009_writes.sql",
     10: "0010_access.sql",
+    11: "0011_rooms.sql",
 }
 NEWEST = max(MIGRATIONS)
 

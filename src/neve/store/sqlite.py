@@ -29,6 +29,7 @@ from neve.store.events import EventRows, progress_of
 from neve.store.marks import SqliteMarks
 from neve.store.plans import SqlitePlans
 from neve.store.quarantine import SqliteQuarantine
+from neve.store.rooms import SqliteRooms, use_room
 from neve.store.schedules import ScheduleRows
 from neve.store.set_aside import SetAsideRows
 from neve.store.stored_policies import SqlitePolicies
@@ -199,6 +200,10 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
         return SqliteApprovals(self._path)
 
     @cached_property
+    def rooms(self) -> SqliteRooms:
+        return SqliteRooms(self._path)
+
+    @cached_property
     def marks(self) -> SqliteMarks:
         return SqliteMarks(self._path)
 
@@ -320,7 +325,8 @@ def _row(job_id: str, request: JobRequest) -> tuple[object, ...]:
 
 
 def _submit(db: sqlite3.Connection, job_id: str, request: JobRequest) -> sqlite3.Row:
-    db.execute(sql.SUBMIT, _row(job_id, request))
+    if db.execute(sql.SUBMIT, _row(job_id, request)).rowcount:
+        use_room(db, request)
     names = (job_id, request.idempotency_key, job_id)
     row: sqlite3.Row = db.execute(sql.SUBMITTED, names).fetchone()
     return row

@@ -51,9 +51,22 @@ class TotalRows(Database):
         """What a tenant has, and what jobs of it took that ended on a day."""
         if not (open_jobs := self._rows("jobs", _OPEN_OF, (tenant,))):
             return Usage()
-        began = day_begins(day).timestamp()
-        (spent,) = self._rows("jobs", _SPENT, (tenant, began, began + DAY_SECONDS))
-        return Usage(open_jobs[0]["open"], int(spent["bytes"]), float(spent["usd"]))
+        return _usage(open_jobs[0], self._rows("jobs", _SPENT, _spent_on(tenant, day))[0])
+
+
+def read_usage(db: sqlite3.Connection, tenant: str, day: date) -> Usage:
+    """The same, within a transaction that changes something."""
+    open_jobs = db.execute(_OPEN_OF, (tenant,)).fetchone()
+    return _usage(open_jobs, db.execute(_SPENT, _spent_on(tenant, day)).fetchone())
+
+
+def _spent_on(tenant: str, day: date) -> tuple[object, ...]:
+    began = day_begins(day).timestamp()
+    return tenant, began, began + DAY_SECONDS
+
+
+def _usage(open_jobs: sqlite3.Row, spent: sqlite3.Row) -> Usage:
+    return Usage(open_jobs["open"], int(spent["bytes"]), float(spent["usd"]))
 
 
 def add_totals(db: sqlite3.Connection, added: Mapping[str, float]) -> None:

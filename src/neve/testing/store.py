@@ -28,6 +28,7 @@ from neve.testing.events import MemoryEvents, MemorySchedules
 from neve.testing.marks import MemoryMarks
 from neve.testing.plans import MemoryPlans
 from neve.testing.quarantine import MemoryQuarantine
+from neve.testing.rooms import MemoryRooms
 from neve.testing.shared import MemoryPolicies, MemoryWorkers
 from neve.testing.totals import MemoryTotals
 from neve.testing.writes import MemoryWrites
@@ -56,19 +57,27 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.audit = MemoryAudit()
         self.approvals = MemoryApprovals()
         self.plans = MemoryPlans(clock)
+        self.rooms = MemoryRooms(clock, self.usage)
         self.policies = MemoryPolicies(clock)
         self.workers = MemoryWorkers(clock)
         self.writes = MemoryWrites()
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
-        if request.idempotency_key is not None:
-            known = self._keys.setdefault(request.idempotency_key, job_id)
-            if known != job_id:
-                return self._jobs[known]
-        if job_id in self._jobs:
-            return self._jobs[job_id]
+        known = self._keys.get(request.idempotency_key or "")
+        if known is not None or job_id in self._jobs:
+            return self._jobs[known or job_id]
+        with self.rooms.used_by(request):
+            # Whoever was faster has made it.
+            first = self._keys.setdefault(request.idempotency_key or job_id, job_id)
+            if first != job_id:
+                return self._jobs[first]
+            self._jobs[job_id] = self._made(job_id, request)
+        self.append_event(job_id, JobState.QUEUED)
+        return self._jobs[job_id]
+
+    def _made(self, job_id: str, request: JobRequest) -> Job:
         now = self._clock()
-        self._jobs[job_id] = Job(
+        return Job(
             job_id,
             request.table,
             request.operation,
@@ -87,8 +96,6 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
             position=len(self._jobs) + 1,
             estimated_seconds=request.estimated_seconds,
         )
-        self.append_event(job_id, JobState.QUEUED)
-        return self._jobs[job_id]
 
     def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
         return [self.submit(job_id, request) for job_id, request in requests.items()]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.unit.api.conftest import (
+from tests.edges.api.conftest import (
     address,
     api,
     events,

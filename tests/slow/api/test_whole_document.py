@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.unit.api.conftest import served
+from tests.edges.api.conftest import served
 
 from neve.api.app import create_app
 from neve.model.workers import AnnouncedWorker, EngineReport, EngineState

@@ -11,10 +11,10 @@ from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
+from tests.edges.api.conftest import served
+from tests.edges.aws_lambda.test_function import CREATE, PLACE, event, function, write
+from tests.edges.database.lake import open_neve
 from tests.slow.api.test_postman import ROOT, tool
-from tests.unit.api.conftest import served
-from tests.unit.aws_lambda.test_function import CREATE, PLACE, event, function, write
-from tests.unit.database.lake import open_neve
 
 from neve.access.rights import Grant, Role
 from neve.aws_lambda.function import Function

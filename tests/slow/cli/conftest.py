@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.unit.cli.conftest import engine, events, lake, no_engine, run, run_json
+from tests.edges.cli.conftest import engine, events, lake, no_engine, run, run_json
 
 __all__ = ["engine", "events", "lake", "no_engine", "run", "run_json"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.api.conftest import (  # noqa: F401 - the same server
+from tests.edges.api.conftest import (  # noqa: F401 - the same server
     address,
     events,
     lake,

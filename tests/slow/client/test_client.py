@@ -126,7 +126,15 @@ def test_maintenance(client, store):
     assert store.jobs() == []
     assert client.orphans(TABLE).status == "queued"
     assert client.expire(TABLE, apply=True, older_than="2d")["job"]["status"] == "queued"
-    assert len(client.maintain(TABLE, ["rewrite_manifests"])["jobs"]) == 1
+    turn = client.maintain(TABLE, ["rewrite_manifests"])
+    assert len(turn["jobs"]) == 1
+    assert client.job(turn["jobs"][0]["job_id"]).turn_id == turn["turn_id"]
+    # It has changed nothing yet that could be undone.
+    for undo in (client.rollback_turn, lambda turn_id: client.rollback(TABLE, turn_id=turn_id)):
+        with pytest.raises(InputError, match=r"has left nothing in the history"):
+            undo(turn["turn_id"])
+    with pytest.raises(ServerRefused, match="There is no turn nobody"):
+        client.rollback_turn("nobody")
     time = datetime.now(tz=UTC)
     with pytest.raises((InputError, ServerRefused)):
         client.rollback(TABLE, time=time, job_id="j1")

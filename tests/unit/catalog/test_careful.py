@@ -12,7 +12,7 @@ from tests.unit.catalog.rest_server import RestTable, serving
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.tenant_tables import CatalogTables
-from neve.model.errors import CatalogError, ExecutionError
+from neve.model.errors import CatalogError, EngineNeeded
 from neve.model.table import TableRef
 from neve.testing.local_lake import LocalLake
 
@@ -60,7 +60,7 @@ def test_properties_of_a_table_choose_no_code_and_no_address(lake, table):
     assert "s3.endpoint" not in loaded.io.properties
     written = catalogs.writable("lake").load_table(("db", "t"))
     assert "s3.endpoint" not in written.io.properties
-    with pytest.raises(ExecutionError, match="names a class of its own"):
+    with pytest.raises(EngineNeeded, match="names a class of its own"):
         CatalogTables(catalogs).open(TABLE)
     assert IMPORTED == []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.edges.database.lake import create, open_neve, write
 from tests.lock_file import ROOT
-from tests.unit.database.lake import create, open_neve, write
 
 from neve.aws_lambda.function import Function
 from neve.settings import load_settings

@@ -50,6 +50,38 @@ def test_the_package_the_chart_and_the_images_have_one_version():
         assert found(r"\bneve(?:-lambda)?:(\d[\w.]*)", name) <= {VERSION}, name
 
 
+def test_the_provider_has_the_same_version():
+    folder = "integrations/airflow"
+    assert found(r'^version = "(.*)"$', f"{folder}/pyproject.toml") == {VERSION}
+    assert found(r'^__version__ = "(.*)"$', f"{folder}/src/neve_provider/__init__.py") == {VERSION}
+
+
+#: An image, a package or an address of Neve's own, with a version.
+NAMED = re.compile(r"(?:\bneve[\w-]*|\$REPOSITORY)(?::|==|@v|-(?=\d))(\d+\.\d+\.\d+)")
+TOLD = ("README.md", "Dockerfile", "compose.yaml", "Makefile", "deploy", "docs", "examples", "dags")
+
+
+def test_no_page_and_no_file_of_a_deployment_names_another_version():
+    said = {}
+    for top in (*TOLD, "integrations", "jobs", ".github"):
+        for path in [ROOT / top, *(ROOT / top).rglob("*")]:
+            if path.is_file() and path.suffix not in (".svg", ".pyc", ".png"):
+                for version in NAMED.findall(path.read_text(encoding="utf-8")):
+                    said.setdefault(version, []).append(path.relative_to(ROOT).as_posix())
+    assert said.keys() == {VERSION}, said
+    assert {"compose.yaml", "docs/start/lambda.md", "docs/start/helm.md"} <= set(said[VERSION])
+
+
+def test_the_changelog_begins_with_this_version_and_its_day():
+    sections = re.findall(r"^## (.*)$", text("CHANGELOG.md"), re.MULTILINE)
+    released = [section for section in sections if section != "Unreleased"]
+    assert re.fullmatch(rf"{re.escape(VERSION)} - \d{{4}}-\d\d-\d\d", released[0])
+
+
+def test_this_version_can_be_released(release_notes):
+    assert release_notes.notes(ROOT, f"v{VERSION}").startswith("### Added")
+
+
 def test_images_of_others_are_those_that_the_stack_runs():
     assert image("trino") == f"trinodb/trino:{part('trino')}"
     assert image("iceberg-rest") == f"apache/iceberg-rest-fixture:{part('rest')}"

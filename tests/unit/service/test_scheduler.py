@@ -20,6 +20,7 @@ pytestmark = pytest.mark.promise(43)
 
 T = TableRef("lake", ("db",), "t")
 HOURLY = ScheduledTable(T, ("rewrite_data_files", "rewrite_manifests"), "0 * * * *")
+OTHER = TableRef("lake", ("db",), "other")
 START = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
@@ -292,6 +293,44 @@ def test_somebody_may_ask_for_a_turn(store, clock):
 
     assert [job.operation for job in jobs] == list(HOURLY.operations)
     assert store.schedule_state(T).last_run == clock()
+
+
+def turns_of(jobs):
+    return {job.turn_id for job in jobs}
+
+
+def test_the_jobs_of_a_turn_have_its_id_and_those_of_the_next_another(store, clock):
+    turns = scheduler(store, HOURLY, ScheduledTable(OTHER, ("rewrite_manifests",), "0 * * * *"))
+    first = turns.tick(clock()).jobs
+    ids = {table: turns_of(job for job in first if job.table == table) for table in (T, OTHER)}
+    end_all(store)
+    clock.advance(3600)
+    second = turns.tick(clock()).jobs
+
+    assert all(len(of_table) == 1 for of_table in ids.values())
+    assert None not in turns_of(first)
+    assert ids[T] != ids[OTHER]
+    assert turns_of(first) & turns_of(second) == set()
+
+
+def test_a_turn_has_the_same_id_whichever_scheduler_finds_it(clock):
+    ticks = [scheduler(MemoryStore(clock), HOURLY).tick(clock()) for _ in range(2)]
+
+    assert turns_of(ticks[0].jobs) == turns_of(ticks[1].jobs)
+
+
+def test_turns_by_a_commit_or_that_somebody_asks_for_have_an_id_too(store, clock):
+    entry = ScheduledTable(T, ("rewrite_data_files",), triggers=Triggers(commits=1), look=look(1))
+    by_event = scheduler(store, entry).tick(clock()).jobs
+    asked = submit_turn(store, HOURLY, clock())
+
+    assert len(turns_of([*by_event, *asked]) - {None}) == 2
+
+
+def test_what_trino_runs_cannot_be_undone_and_has_no_id(store, clock):
+    by_trino = ScheduledTable(T, ("optimize",), "0 * * * *", arguments={ENGINE: TRINO})
+
+    assert turns_of(scheduler(store, by_trino).tick(clock()).jobs) == {None}
 
 
 @settings(max_examples=25, deadline=None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
@@ -19,7 +20,7 @@ from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
-from neve.model.job import WHOLE
+from neve.model.job import TRINO, TURN, WHOLE, Job, Trigger, turn_id_of
 from neve.model.maintenance import MaintainRequest as Turn
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
@@ -32,6 +33,7 @@ Kept = Annotated[int, Field(ge=0, le=MAX_KEPT)]
 ROLLBACK = "rollback"
 #: What makes a request for maintenance another one, besides its table and overrides.
 ASKED = ("operations", "apply", "only_due", "any_time")
+TURN_ID = "All of the jobs: POST /turns/{turn_id}/rollback undoes what they changed."
 #: What deletes for good, with its own route.
 DELETING = {Operation.EXPIRE_SNAPSHOTS: "expire", Operation.REMOVE_ORPHAN_FILES: "orphans"}
 
@@ -79,6 +81,7 @@ class Maintenance(BaseModel):
     table: str
     plans: list[PlannedOperation]
     jobs: list[QueuedJob]
+    turn_id: str | None = Field(default=None, description=TURN_ID)
     skipped: str | None = Field(default=None, description="Why the table is left alone now.")
 
 
@@ -148,21 +151,24 @@ class OrphansRequest(Asking):
 
 
 class RollbackRequest(Asking):
-    """Where to go back to: one of the three."""
+    """Where to go back to: one of the four."""
 
     snapshot_id: SnapshotId | None = None
     time: AwareDatetime | None = None
     job_id: ShortText | None = None
+    turn_id: ShortText | None = None
 
     @model_validator(mode="after")
     def _one_target(self) -> RollbackRequest:
-        if sum(item is not None for item in (self.snapshot_id, self.time, self.job_id)) != 1:
-            raise ValueError("give one of snapshot_id, time and job_id")
+        given = (self.snapshot_id, self.time, self.job_id, self.turn_id)
+        if sum(item is not None for item in given) != 1:
+            raise ValueError("give one of snapshot_id, time, job_id and turn_id")
         return self
 
     def arguments(self) -> dict[str, object]:
         at = self.time.isoformat() if self.time else None
         said = {"snapshot_id": self.snapshot_id, "time": at, "job_id": self.job_id}
+        said[TURN] = self.turn_id
         return {key: value for key, value in said.items() if value is not None}
 
 
@@ -173,7 +179,7 @@ def maintain(
     """Queue a job for each operation, in their order; with `dry_run`, say what each would do."""
     asked = {name: getattr(body, name) for name in ASKED}
     if not body.dry_run and (known := jobs_before(neve, neve.table(table), body, key, asked)):
-        return Maintenance(table=str(neve.table(table)), plans=[], jobs=known)
+        return _queued(neve.table(table), known)
     turn = neve.turn(table, body.overrides, body.wanted())
     ref = turn.entry.table
     if turn.policy is not None:
@@ -186,7 +192,17 @@ def maintain(
     jobs = queue_each(neve, ref, wanted, body, key, body.overrides, asked)
     if not body.operations:
         neve.count_turn(ref)
-    return Maintenance(table=str(ref), plans=[], jobs=jobs)
+    return _queued(ref, jobs)
+
+
+def _queued(table: TableRef, jobs: list[Job]) -> Maintenance:
+    queued = [queued_job(job) for job in jobs]
+    return Maintenance(table=str(table), plans=[], jobs=queued, turn_id=turn_of(jobs))
+
+
+def turn_of(jobs: Sequence[Job]) -> str | None:
+    """The turn that jobs of one request belong to."""
+    return jobs[0].turn_id if jobs else None
 
 
 def _plans(
@@ -219,26 +235,36 @@ def queue_each(
     key: str | None,
     overrides: Mapping[str, object] | None = None,
     asked: object = None,
-) -> list[QueuedJob]:
-    """A job for each operation; one writer at a time takes them in this order.
+) -> list[Job]:
+    """A job for each operation, all of one turn; one writer at a time takes them in this order.
 
     The first one has the request's own key, and each tells of the whole: so the key is known to
     belong to another request, whatever that asked for.
     """
     operations = list(operations)
-    neve.expect(table, operations, overrides, asking.tenant)
     turn = {"asked": asked, "operations": [str(item) for item in operations]}
     keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
-    jobs = [
-        queue(neve, table, item, asking, its_key, overrides=overrides, turn=turn)
-        for item, its_key in zip(operations, keys, strict=False)
-    ]
-    return [queued_job(job) for job in jobs]
+    stored = [store_key(neve.acting_tenant(asking.tenant), item) for item in keys]
+    known = sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+    turn_id = _turn_id(neve, table, asking, key)
+    with neve.expecting(table, operations, overrides, asking.tenant, known):
+        return [
+            queue(neve, table, item, asking, one, overrides=overrides, turn=turn, turn_id=turn_id)
+            for item, one in zip(operations, keys, strict=False)
+        ]
+
+
+def _turn_id(neve: Guarded, table: TableRef, asking: Asking, key: str | None) -> str | None:
+    """The same one for the same request; None where nothing can be undone."""
+    if neve.engine == TRINO:
+        return None
+    stored = store_key(neve.acting_tenant(asking.tenant), key)
+    return turn_id_of(f"{Trigger.API} {table} {stored or uuid.uuid4()}")
 
 
 def jobs_before(
     neve: Guarded, table: TableRef, asking: Overriding | Asking, key: str | None, asked: object
-) -> list[QueuedJob]:
+) -> list[Job]:
     """The jobs that the same request became before, whatever the policy says by now."""
     stored = store_key(neve.acting_tenant(asking.tenant), key)
     first = neve.job_of_key(stored) if stored else None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from neve.access.rights import Right
 from neve.api.access import IdempotencyKey, TheNeve, needs
-from neve.api.bodies import QueuedJob
-from neve.api.routes.operations import jobs_before, queue_each
+from neve.api.bodies import QueuedJob, queued_job
+from neve.api.routes.operations import TURN_ID, jobs_before, queue_each, turn_of
 from neve.api.values import (
     Asking,
     CursorQuery,
@@ -18,7 +18,8 @@ from neve.api.values import (
     make_cursor,
     read_cursor,
 )
-from neve.model.job import ScheduleState
+from neve.model.job import Job, ScheduleState
+from neve.model.table import TableRef
 from neve.neve import Neve
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
@@ -55,6 +56,7 @@ class Triggered(BaseModel):
 
     table: str
     jobs: list[QueuedJob]
+    turn_id: str | None = Field(default=None, description=TURN_ID)
 
 
 @router.get("", dependencies=[needs(Right.VIEW)])
@@ -105,12 +107,17 @@ def trigger(
     """Take the table's turn now: a job for each operation that its policy enables."""
     asking = body or Asking()
     if known := jobs_before(neve, neve.table(table), asking, key, TRIGGERED):
-        return Triggered(table=str(neve.table(table)), jobs=known)
+        return _triggered(neve.table(table), known)
     turn = neve.turn(table)
     ref = turn.entry.table
     jobs = queue_each(neve, ref, turn.operations, asking, key, asked=TRIGGERED)
     neve.count_turn(ref)
-    return Triggered(table=str(ref), jobs=jobs)
+    return _triggered(ref, jobs)
+
+
+def _triggered(table: TableRef, jobs: list[Job]) -> Triggered:
+    queued = [queued_job(job) for job in jobs]
+    return Triggered(table=str(table), jobs=queued, turn_id=turn_of(jobs))
 
 
 def _known(neve: Neve, table: str) -> str:

@@ -38,7 +38,7 @@ def judge_files(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
         "Data files are listed more than once, so their rows are read more than once.",
         twice,
         "Find the commit that added them again, and go back before it: "
-        f"neve rollback {facts.table} --to-snapshot ID",
+        f"neve rollback {facts.table.typed} --to-snapshot ID",
     )
     yield from found(
         "two_deletion_vectors",
@@ -66,7 +66,7 @@ def judge_files(facts: TableIntegrity) -> Iterator[IntegrityFinding]:
         Severity.INFORMATION,
         "Equality deletes without a partition: every reader of an older file applies them.",
         everywhere,
-        f"neve compact {facts.table} --strategy delete_files applies them.",
+        f"neve compact {facts.table.typed} --strategy delete_files applies them.",
     )
 
 

@@ -98,7 +98,7 @@ def _no_way(
         where = where.format(namespace=".".join(table.namespace), name=table.name)
         return (
             "This catalog does not say where the metadata of a table lies that it cannot load. "
-            f"Find it ({where}), then run neve doctor {table} --metadata-folder LOCATION.",
+            f"Find it ({where}), then run neve doctor {table.typed} --metadata-folder LOCATION.",
         )
     if history.problem:
         return (f"The metadata folder {history.folder} cannot be listed: {history.problem}.",)

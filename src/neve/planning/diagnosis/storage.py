@@ -94,7 +94,7 @@ def judge_storage(
             if claim.size_bytes != size and claim.format != ENCRYPTED
         ],
         "Bring the right files back from a backup or from the storage's own versions; "
-        f"neve doctor {facts.table} --deep says which of them can be read.",
+        f"neve doctor {facts.table.typed} --deep says which of them can be read.",
     )
     yield from _unanswered({path: at.problem for path, at in stored.items() if at.problem})
 
@@ -107,7 +107,7 @@ def _missing(
     back = (
         f" If they are lost, snapshot {whole.snapshot_id} is the newest in which no missing file "
         "was found; rows written since are then not in the table: "
-        f"neve rollback {facts.table} --to-snapshot {whole.snapshot_id}"
+        f"neve rollback {facts.table.typed} --to-snapshot {whole.snapshot_id}"
         if whole
         else ""
     )
@@ -133,7 +133,7 @@ def _missing(
         "Files of older snapshots are missing from storage, so travelling there fails.",
         [f"{file.kind} {file.path}" for file in missing if not file.is_live],
         f"{restore} If nobody travels there, let those snapshots go: "
-        f"neve expire {facts.table} --older-than 7d --apply",
+        f"neve expire {facts.table.typed} --older-than 7d --apply",
     )
 
 
@@ -161,8 +161,8 @@ def judge_statistics(
             for item in files
             if stored[item.path].is_missing
         ],
-        f"Compute them again: neve stats {facts.table}; or let the snapshots go: "
-        f"neve expire {facts.table} --older-than 7d --apply",
+        f"Compute them again: neve stats {facts.table.typed}; or let the snapshots go: "
+        f"neve expire {facts.table.typed} --older-than 7d --apply",
     )
     yield from found(
         "statistics_size_differs",
@@ -173,7 +173,7 @@ def judge_statistics(
             for item in files
             if (size := stored[item.path].size_bytes) is not None and size != item.size_bytes
         ],
-        f"Compute them again: neve stats {facts.table}",
+        f"Compute them again: neve stats {facts.table.typed}",
     )
 
 

@@ -139,7 +139,7 @@ def chosen_entries(
     if missing:
         raise InputError(
             f"{wanted[min(missing)]} is not in the quarantine of table {table}.",
-            next_step=f"See neve orphans {table} --list.",
+            next_step=f"See neve orphans {table.typed} --list.",
         )
     return chosen
 

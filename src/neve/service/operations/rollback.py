@@ -175,7 +175,7 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
         raise InputError(
             f"Table {facts.table} has no tag {UNDO_TAG_PREFIX}{job_id}: the job did not change "
             "it, or its undo window is over.",
-            next_step=f"neve history {facts.table} lists the jobs.",
+            next_step=f"neve history {facts.table.typed} lists the jobs.",
         )
     tagged = next((s for s in ancestry if s.snapshot_id == tag.snapshot_id), None)
     if tagged is None:
@@ -191,7 +191,7 @@ def _before_job(facts: TableFacts, ancestry: list[SnapshotFacts], job_id: str) -
         which = "came after" if first else "were brought back by, or came after,"
         raise JobRefused(
             f"{len(later)} commits {which} job {job_id}; rolling it back would drop them.",
-            next_step=f"If you mean it: neve rollback {facts.table} "
+            next_step=f"If you mean it: neve rollback {facts.table.typed} "
             f"--to-snapshot {found.snapshot_id}",
         )
     return _not_current(facts, found)
@@ -203,7 +203,7 @@ def _refuse_if_fallen_off(facts: TableFacts, job_id: str) -> None:
         raise InputError(
             f"What job {job_id} committed is not in the history of table {facts.table} any more, "
             "or the state before it is gone: there is nothing that could be undone.",
-            next_step=f"Look at neve snapshots {facts.table}.",
+            next_step=f"Look at neve snapshots {facts.table.typed}.",
         )
 
 

@@ -1,4 +1,4 @@
-"""A turn of `maintain`: all of its jobs, and the state of a table before the first of them."""
+"""A turn: all of its jobs, and the state of a table before the first of them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ LOOKED_THROUGH = 20_000
 REPLACE = "replace"
 
 
-def jobs_of_turn(store: JobStore, begin: str) -> list[Job]:
-    """The jobs of the turn whose id begins so, oldest first; refuses what is not exactly one."""
-    jobs = [
-        job
-        for job in store.jobs(limit=LOOKED_THROUGH)
-        if begin and (job.turn_id or "").startswith(begin)
-    ]
+def jobs_of_turn(newest: Sequence[Job], begin: str) -> list[Job]:
+    """Of the jobs, those of the turn whose id begins so, oldest first; refuses several turns."""
+    jobs = [job for job in newest if begin and (job.turn_id or "").startswith(begin)]
     turns = sorted({str(job.turn_id) for job in jobs})
-    if not turns:
-        raise InputError(
-            f"No job of a turn {begin} is known.",
-            next_step="neve maintain says the id of a turn that changed something.",
-        )
     if len(turns) > 1:
         raise InputError(
             f"{len(turns)} turns begin with {begin}: {', '.join(turns[:5])}.",
             next_step="Give more of its id.",
         )
     return jobs[::-1]
+
+
+def no_turn(begin: str) -> InputError:
+    return InputError(
+        f"No job of a turn {begin} is known among the last {LOOKED_THROUGH:,}.",
+        next_step="neve maintain says the id of its turn, neve job ID that of any job. "
+        "Of an old turn, name the table, too.",
+    )
 
 
 def undo_turn(
@@ -71,7 +70,7 @@ def before_turn(store: JobStore, facts: TableFacts, turn_id: str) -> SnapshotFac
         raise InputError(
             f"Turn {turn_id} has left nothing in the history of table {facts.table} that could "
             "be undone.",
-            next_step=f"Look at neve snapshots {facts.table}.",
+            next_step=f"Look at neve snapshots {facts.table.typed}.",
         )
     since = ancestry[: ancestry.index(first) + 1]
     others = [s for s in since if not (s.job_id in of_turn or _changes_no_row(s, own))]
@@ -79,7 +78,7 @@ def before_turn(store: JobStore, facts: TableFacts, turn_id: str) -> SnapshotFac
         raise JobRefused(
             f"{len(others)} commits of writers came after turn {turn_id} to table {facts.table}; "
             "rolling it back would drop them.",
-            next_step=f"If you mean it: neve rollback {facts.table} "
+            next_step=f"If you mean it: neve rollback {facts.table.typed} "
             f"--to-snapshot {found.snapshot_id}",
         )
     return found

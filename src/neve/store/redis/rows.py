@@ -52,6 +52,8 @@ def fields_of(request: JobRequest) -> list[str]:
         "max_attempts": str(request.max_attempts),
         "estimated_seconds": "" if (told := request.estimated_seconds) is None else repr(told),
     }
+    if request.room:
+        values["room"] = request.room
     return [part for pair in values.items() for part in pair]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import islice
+from typing import Any
 
-from neve.access.quotas import Usage
+from neve.access.quotas import Usage, room_lost
 from neve.documents import to_text
 from neve.model.figures import StoreTotals, counted
 from neve.model.job import (
@@ -28,6 +29,7 @@ from neve.store.redis.events import RedisEvents
 from neve.store.redis.marks import RedisMarks
 from neve.store.redis.plans import RedisPlans
 from neve.store.redis.quarantine import RedisQuarantine
+from neve.store.redis.rooms import RedisRooms, day_number, usage_of
 from neve.store.redis.rows import fields_of, job_of, microseconds, moment_of, named, pairs
 from neve.store.redis.schedules import RedisSchedules
 from neve.store.redis.server import BATCH, PATIENCE_SECONDS, RedisServer, batches
@@ -121,9 +123,12 @@ class RedisStore(RedisEvents, RedisSchedules):
 
     def usage(self, tenant: str, day: date) -> Usage:
         """What a tenant has and had, by counters: no job is looked at."""
-        number = str((day - date(1970, 1, 1)).days)
-        _, open_jobs, size, usd = self._server.read("usage", tenant, number)
-        return Usage(int(open_jobs), int(float(size)), float(usd))
+        _, *found = self._server.read("usage", tenant, day_number(day))
+        return usage_of(found)
+
+    @property
+    def rooms(self) -> RedisRooms:
+        return RedisRooms(self._server)
 
     @property
     def consumers(self) -> RedisConsumers:
@@ -131,8 +136,9 @@ class RedisStore(RedisEvents, RedisSchedules):
 
     def submit(self, job_id: str, request: JobRequest) -> Job:
         """Queue a job; a second one with the same id or idempotency key is the first one."""
-        _, row = self._server.change("submit", job_id, *named(request), *fields_of(request))
-        return job_of(row)
+        return _submitted(
+            self._server.change("submit", job_id, *named(request), *fields_of(request))
+        )
 
     def submit_all(self, requests: Mapping[str, JobRequest]) -> list[Job]:
         """The same for many, each on its own."""
@@ -144,7 +150,7 @@ class RedisStore(RedisEvents, RedisSchedules):
             for start in range(0, len(sent), BATCH)
             for answer in self._server.change_all("submit", sent[start : start + BATCH])
         )
-        return [job_of(row) for _, row in answers]
+        return [_submitted(answer) for answer in answers]
 
     def begin(self, job_id: str, request: JobRequest, seconds: float) -> Lease:
         """Submit a job and begin it at once; nothing is left of it where the table is busy."""
@@ -338,10 +344,18 @@ def _claim(lease: Lease) -> tuple[str, str]:
     return lease.job_id, str(lease.epoch)
 
 
+def _submitted(answer: Sequence[Any]) -> Job:
+    if answer[0] == "no room":
+        raise room_lost()
+    return job_of(answer[1])
+
+
 def _claimed(answer: Sequence[str], job_id: str, table: TableRef | None = None) -> Lease:
     match answer[0]:
         case "missing":
             raise no_job(job_id)
+        case "no room":
+            raise room_lost()
         case "begun":
             raise has_begun(answer[1])
         case "busy":

@@ -7,6 +7,9 @@ return framed(function()
         return { 'busy', lease.job_id }
     end
     local meant = submit(job_id, tbl, arg(4), now, { unpack(ARGV, 7) })
+    if not meant then
+        return { 'no room' }
+    end
     local job = fields(meant, 'state', 'table')
     if meant ~= job_id or job[1] ~= 'queued' or job[2] ~= tbl then
         return { 'begun', meant }

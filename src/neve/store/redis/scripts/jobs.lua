@@ -181,9 +181,33 @@ local function unended(tenant)
     return key('unended:' .. tenant)
 end
 
+-- Room that is held for jobs of a tenant, a member for each, by when it is given to others.
+local function rooms(tenant)
+    return key('rooms:' .. tenant)
+end
+
+-- Put a job into room that is held for it; false where that was given to others.
+local function use_room(tenant, room, now)
+    for _, held in ipairs(redis.call('ZRANGEBYSCORE', rooms(tenant), whole(now), '+inf')) do
+        if string.sub(held, 1, #room + 1) == room .. ':' then
+            redis.call('ZREM', rooms(tenant), held)
+            return true
+        end
+    end
+    return false
+end
+
 -- What jobs of a tenant that ended on a day of UTC took; the day after the next it is forgotten.
 local function spent_key(day, tenant)
     return key('spent:' .. day .. ':' .. tenant)
+end
+
+-- Jobs of a tenant that are open or have room, and what those took that ended on a day.
+local function usage_of(tenant, day, now)
+    redis.call('ZREMRANGEBYSCORE', rooms(tenant), '-inf', '(' .. whole(now))
+    local open = redis.call('SCARD', unended(tenant)) + redis.call('ZCARD', rooms(tenant))
+    local spent = redis.call('HMGET', spent_key(day, tenant), 'bytes', 'usd')
+    return { whole(open), spent[1] or '0', spent[2] or '0' }
 end
 
 local function add_spent(job_id, bytes, usd, now)
@@ -254,7 +278,8 @@ local function insert(job_id, tbl, idempotency_key, now, pairs_of_request)
     end
 end
 
--- The job that a request means: one of the same key, one of the same id, or a new one.
+-- The job that a request means: one of the same key, one of the same id, or a new one. Nothing is
+-- returned where it was to be put into room that is held no more.
 local function submit(job_id, tbl, idempotency_key, now, pairs_of_request)
     local known = idempotency_key ~= ''
         and redis.call('HGET', key('idempotency_keys'), idempotency_key)
@@ -262,6 +287,13 @@ local function submit(job_id, tbl, idempotency_key, now, pairs_of_request)
         return known
     end
     if redis.call('EXISTS', job_key(job_id)) == 0 then
+        local said = {}
+        for place = 1, #pairs_of_request, 2 do
+            said[pairs_of_request[place]] = pairs_of_request[place + 1]
+        end
+        if said['room'] and not use_room(said['tenant'], said['room'], now) then
+            return nil
+        end
         insert(job_id, tbl, idempotency_key, now, pairs_of_request)
         redis.call('HSET', job_key(job_id), 'state', 'queued')
         redis.call('SADD', key('alive_of:' .. tbl), job_id)

@@ -1,0 +1,120 @@
+"""Clients that send too much, or do not get on with it, on a live server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+from tests.edges.api.conftest import served
+
+from neve.api.app import create_app
+from neve.api.limits import is_deeper
+from neve.api.settings import ApiSettings
+
+pytestmark = pytest.mark.promise(46)
+
+HEAD = b"POST /api/v1/compact HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def address(shared_neve):
+    settings = ApiSettings(max_body_bytes=1000, patience_seconds=0.3)
+    with served(shared_neve, settings) as url:
+        yield url
+
+
+def talk(address, *parts):
+    """What the server answers until it hangs up, and how long that takes."""
+    url, began = urlsplit(address), time.monotonic()
+    with socket.create_connection((url.hostname, url.port), timeout=20) as line:
+        for part in parts:
+            line.sendall(part)
+        found = b""
+        while data := line.recv(65536):
+            found += data
+    return found, time.monotonic() - began
+
+
+def test_a_body_that_says_that_it_is_too_large_is_not_read(address):
+    answer, _ = talk(address, HEAD, b"Content-Length: 1001\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"urn:neve:problem:body-too-large" in answer
+
+
+def test_a_body_that_turns_out_too_large_is_refused(address):
+    chunk = b"1f4\r\n" + b"x" * 500 + b"\r\n"
+    answer, _ = talk(address, HEAD, b"Transfer-Encoding: chunked\r\n\r\n", chunk * 3)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_of_the_largest_size_is_read(address):
+    response = httpx2.post(f"{address}/api/v1/compact", content=b" " * 1000)
+    assert response.status_code == 422
+
+
+def test_a_body_that_does_not_arrive_is_given_up(address):
+    answer, seconds = talk(address, HEAD, b"Content-Length: 500\r\n\r\n", b"{")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert 0.2 < seconds < 15
+
+
+@pytest.mark.parametrize("parts", [(), (b"GET /health HT",), (HEAD,)])
+def test_headers_that_do_not_arrive_are_given_up(address, parts):
+    answer, seconds = talk(address, *parts)
+    assert answer == b""
+    assert 0.2 < seconds < 15
+
+
+def test_a_second_request_that_does_not_arrive_is_given_up(address):
+    first = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    answer, seconds = talk(address, first, b"GET /hea")
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert 0.2 < seconds < 15
+
+
+def test_headers_that_are_too_large_are_refused(address):
+    answer, _ = talk(address, HEAD, b"X: " + b"x" * 100_000)
+    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+
+
+@pytest.mark.parametrize(
+    ("body", "limit", "expected"),
+    [
+        (b"[[[1]]]", 3, False),
+        (b"[[[1]]]", 2, True),
+        (b'{"a": {"b": [1]}}', 2, True),
+        (b"[]" * 100, 1, False),
+        (b'["' + b"[" * 100 + b'"]', 1, False),
+        (b'["\\"' + b"[" * 100 + b'"]', 1, False),
+        (b'["\\\\", ' + b"[" * 5 + b"]" * 6, 3, True),
+        (b'"' + b"[" * 100, 5, False),
+        (b"", 1, False),
+    ],
+)
+def test_depth_is_that_of_brackets_outside_of_texts(body, limit, expected):
+    assert is_deeper(body, limit) is expected
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_body_that_is_too_deep_is_refused(api, opening):
+    answer = api.post("/api/v1/compact", content=opening * 10_000)
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:neve:problem:body-too-deep")
+
+
+def test_an_answer_that_takes_too_long_is_given_up(neve, monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr("neve.neve.Neve.job_page", lambda *_, **__: go_on.wait(20))
+    app = create_app(neve, settings=ApiSettings(answer_seconds=0.05))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.get("/api/v1/jobs")
+        go_on.set()
+        assert (answer.status_code, answer.json()["type"]) == (
+            504,
+            "urn:neve:problem:answer-too-slow",
+        )
+        assert client.get("/api/v1/health").status_code == 200
