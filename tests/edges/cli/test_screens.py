@@ -36,7 +36,7 @@ CHANGING = (
     (re.compile(r"\b\d+[dhms](?: \d+[hms])*\b"), "1s"),
     (re.compile(r"\b[01]\.\d\d\b"), "0.00"),
     (re.compile(r"\b\d+\.\d–\d+\.\d\b"), "0.1–0.2"),
-    (re.compile(r"/[^ ]*/pytest-[^ ]*?/([^/ ]+)/"), "/home/"),
+    (re.compile(r"/[^ ]*/pytest-\d+/(?:popen-[^/ ]+/)?[^/ ]+/"), "/home/"),
     (re.compile(r"Python: \d+\.\d+\.\d+"), "Python: 3.11.0"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:8080"),
     (re.compile(r"neve_[\w-]+"), "neve_key"),

@@ -113,7 +113,7 @@ def test_bytes_and_dollars_are_asked_with_the_room(store):
 
 def test_room_of_a_process_that_died_is_given_to_others(store, monkeypatch):
     for module in ("neve.store.rooms", "neve.store.redis.rooms", "neve.testing.rooms"):
-        monkeypatch.setattr(f"{module}.HELD_SECONDS", 0)
+        monkeypatch.setattr(f"{module}.HELD_SECONDS", -1)
     room = Room("r1", "a", 1)
     assert store.rooms.hold(room, Quota(max_open_jobs=1), now()) is None
     with pytest.raises(TooMuch):
