@@ -112,13 +112,13 @@ def test_bytes_and_dollars_are_asked_with_the_room(store):
 
 
 def test_room_of_a_process_that_died_is_given_to_others(store, monkeypatch):
-    for module in ("neve.store.rooms", "neve.store.redis.rooms", "neve.testing.rooms"):
-        monkeypatch.setattr(f"{module}.HELD_SECONDS", -1)
-    room = Room("r1", "a", 1)
-    assert store.rooms.hold(room, Quota(max_open_jobs=1), now()) is None
-    with pytest.raises(TooMuch):
-        store.submit("j1", asked("r1"))
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        for module in ("neve.store.rooms", "neve.store.redis.rooms", "neve.testing.rooms"):
+            patch.setattr(f"{module}.HELD_SECONDS", -1)
+        room = Room("r1", "a", 1)
+        assert store.rooms.hold(room, Quota(max_open_jobs=1), now()) is None
+        with pytest.raises(TooMuch):
+            store.submit("j1", asked("r1"))
     with room_of(store, 1, quota=1) as held:
         store.submit("j1", asked(held))
 
