@@ -137,9 +137,7 @@ def collection(document: dict[str, Any]) -> dict[str, Any]:
     return {
         "info": {"name": document["info"]["title"], "schema": COLLECTION_SCHEMA},
         "item": [{"name": name, "item": requests} for name, requests in folders.items()],
-        "variable": [
-            {"key": name, "value": "none"} for name in ("job_id", "plan_id", "approval_id")
-        ],
+        "variable": [{"key": name, "value": "none"} for name in IDS],
     }
 
 
