@@ -62,12 +62,6 @@ def day_begins(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
-def check_quota(quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1) -> None:
-    """Raise where the tenant has all that it may have."""
-    if refusal := refusal_of(quota, usage, tenant, now, more_jobs):
-        raise refusal
-
-
 def refusal_of(
     quota: Quota, usage: Usage, tenant: str, now: datetime, more_jobs: int = 1
 ) -> TooMuch | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.unit.catalog.rest_server import listening
 
 Json = dict[str, Any]
 ELSEWHERE = "http://169.254.169.254/latest"
@@ -115,15 +116,5 @@ def _handler(catalog: HostileCatalog) -> Callable[..., BaseHTTPRequestHandler]:
     return Handler
 
 
-@contextmanager
-def serving(catalog: HostileCatalog) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(catalog))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def serving(catalog: HostileCatalog) -> AbstractContextManager[str]:
+    return listening(_handler(catalog))

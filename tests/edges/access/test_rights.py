@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neve.access.asked import rights_for, sensitive
 from neve.access.keys import ApiKey, caller_of, digest_of, new_secret, prefix_of
-from neve.access.quotas import Quota, Usage, check_quota
+from neve.access.quotas import Quota, Usage, refusal_of
 from neve.access.rates import MAX_NAMES, RateLimit
 from neve.access.rights import LOCAL, NOBODY, Caller, Grant, Right, Role
 from neve.model.errors import InputError, TooMuch
@@ -157,11 +157,11 @@ def test_a_key_ends_by_time_or_by_hand():
 def test_a_quota_that_is_used_up_says_when_to_ask_again(usage, seconds):
     quota = Quota(max_open_jobs=2, max_bytes_per_day=1000, max_usd_per_day=5.0)
     now = datetime(2026, 1, 1, 23, tzinfo=UTC)
-    with pytest.raises(TooMuch) as raised:
-        check_quota(quota, usage, "acme", now)
-    assert raised.value.retry_after_seconds == seconds
-    check_quota(quota, Usage(1, 999, 4.99), "acme", now)
-    check_quota(Quota(), usage, "acme", now)
+    refusal = refusal_of(quota, usage, "acme", now)
+    assert isinstance(refusal, TooMuch)
+    assert refusal.retry_after_seconds == seconds
+    assert refusal_of(quota, Usage(1, 999, 4.99), "acme", now) is None
+    assert refusal_of(Quota(), usage, "acme", now) is None
 
 
 def test_a_bucket_fills_with_time():

@@ -5,28 +5,20 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
+from tests.unit.catalog.conftest import catalogs, lake
 
-from neve.catalog.connect import Catalogs
 from neve.catalog.inspect import CatalogInspector
 from neve.service.diagnose import Examination, diagnose
 from neve.testing.lake import SilentReporter
-from neve.testing.local_lake import FileEntry, LocalLake
+from neve.testing.local_lake import FileEntry
+
+__all__ = ["catalogs", "lake"]
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=False),
     NestedField(2, "day", StringType(), required=False),
 )
 DAILY = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "day"))
-
-
-@pytest.fixture
-def lake(tmp_path):
-    return LocalLake(tmp_path / "lake")
-
-
-@pytest.fixture
-def catalogs(lake):
-    return Catalogs({lake.name: lake.properties})
 
 
 @pytest.fixture
