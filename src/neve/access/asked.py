@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from neve.access.rights import Right
+from neve.model.job import OVERRIDES, ROLLBACK
 from neve.model.operation import Operation
 
-ROLLBACK = "rollback"
-#: The argument of a job that holds what is said about the policy.
-OVERRIDES = "overrides"
 #: Brakes: whoever takes them off may as well delete.
 BRAKES = ("guards.", "undo_window")
 

@@ -8,13 +8,23 @@ from datetime import datetime
 from typing import Any
 
 from neve.access.approvals import Approval
-from neve.access.asked import OVERRIDES, ROLLBACK, rights_for, sensitive
+from neve.access.asked import rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
 from neve.model.errors import AccessDenied, ApprovalNeeded, InputError, NeveError, StoreError
 from neve.model.events import RecordedEvent
-from neve.model.job import ENGINE, TRINO, Job, JobPage, JobReport, JobState, Trigger
+from neve.model.job import (
+    ENGINE,
+    OVERRIDES,
+    ROLLBACK,
+    TRINO,
+    Job,
+    JobPage,
+    JobReport,
+    JobState,
+    Trigger,
+)
 from neve.model.operation import Operation
 from neve.model.table import TableRef
 

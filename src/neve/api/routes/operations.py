@@ -20,7 +20,7 @@ from neve.guarding import Guarded
 from neve.model.durations import parse_duration
 from neve.model.errors import InputError
 from neve.model.expiry import MAX_KEPT
-from neve.model.job import TRINO, TURN, WHOLE, Job, Trigger, turn_id_of
+from neve.model.job import ROLLBACK, TRINO, TURN, WHOLE, Job, Trigger, turn_id_of
 from neve.model.maintenance import MaintainRequest as Turn
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
@@ -30,7 +30,6 @@ from neve.neve import Neve, TableTurn
 router = APIRouter(prefix="/tables", tags=["maintenance"])
 
 Kept = Annotated[int, Field(ge=0, le=MAX_KEPT)]
-ROLLBACK = "rollback"
 #: What makes a request for maintenance another one, besides its table and overrides.
 ASKED = ("operations", "apply", "only_due", "any_time")
 TURN_ID = "All of the jobs: POST /turns/{turn_id}/rollback undoes what they changed."
