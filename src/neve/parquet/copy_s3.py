@@ -25,24 +25,24 @@ would keep a false checksum with a sound object.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
 
-from neve.model.errors import ParquetCorrupt, ParquetError
+from neve.model.errors import ParquetCorrupt
 from neve.parquet.outcome import SpliceResult, Verify, check_output, checksum_of
 from neve.parquet.plan import CopyRange, Encoded, Part, SplicePlan
 from neve.parquet.remote import CopyPart, GatherPart, UploadPlan, plan_through_client
-from neve.storage.s3 import (
-    TAIL_BYTES,
-    S3Reader,
-    S3Refused,
-    S3Store,
-    SentPart,
-    combined_etag,
-    is_digest,
+from neve.storage.s3 import TAIL_BYTES, S3Reader, S3Refused, S3Store, SentPart
+from neve.storage.s3_upload import (
+    READ_BACK,
+    Replaced,
+    Uploaded,
+    clean_up,
+    refuse_existing,
+    upload_parts,
 )
 
 _COPIES_AT_ONCE: Final = 8
@@ -54,10 +54,6 @@ _SPOTS: Final = 8
 _SPOT_BYTES: Final = 4096
 
 NO_COPIES: Final = "The store does not copy ranges, so all bytes went through the task."
-NO_CONDITION: Final = (
-    "The store cannot refuse an existing name at the end of an upload; it was looked up before."
-)
-READ_BACK: Final = "ETags of this store are no digests, so all bytes were read back."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +83,6 @@ class _NoCopies(Exception):
     """The store does not copy ranges."""
 
 
-class _Replaced(ParquetError):
-    """Another object took the place of ours."""
-
-
 def splice_in_s3(
     plan: SplicePlan,
     upload: UploadPlan,
@@ -108,8 +100,7 @@ def splice_in_s3(
     `options` go with the new object: encryption, storage class, tags.
     """
     work = _Work(plan, store, target, readers, options or {}, verify)
-    if store.exists(target):
-        raise _exists(target)
+    refuse_existing(store, target)
     try:
         return _splice(work, upload)
     except _NoCopies:
@@ -119,22 +110,18 @@ def splice_in_s3(
 
 def _splice(work: _Work, upload: UploadPlan) -> RemoteSplice:
     store, target = work.store, work.target
-    upload_id = store.begin(target, work.options)
+    uploaded = upload_parts(
+        store, target, work.options, lambda upload_id: _send(work, upload, upload_id)
+    )
     try:
-        parts = _send(work, upload, upload_id)
-        etag, notes = _complete(work, upload_id, [part.etag for part in parts])
-    except BaseException as error:
-        _clean_up(error, lambda: store.abort(target, upload_id), "The upload was not aborted.")
-        raise
-    try:
-        result, was_read_back = _check(work, upload, parts, etag)
-    except _Replaced:
+        result, was_read_back = _check(work, upload, uploaded)
+    except Replaced:
         raise
     except BaseException as error:
         # The completion was ours, so the object is, and nobody knows of it yet.
-        _clean_up(error, lambda: store.delete(target), "The object was not deleted.")
+        clean_up(error, lambda: store.delete(target), "The object was not deleted.")
         raise
-    notes += (READ_BACK,) if was_read_back and work.verify == "size" else ()
+    notes = uploaded.notes + ((READ_BACK,) if was_read_back and work.verify == "size" else ())
     return RemoteSplice(result, upload, notes, was_read_back)
 
 
@@ -185,61 +172,19 @@ def _gather(
     return work.store.send_part(work.target, upload_id, number, data)
 
 
-def _complete(
-    work: _Work, upload_id: str, etags: Sequence[str]
-) -> tuple[str | None, tuple[str, ...]]:
-    """Make the object visible unless its name is taken; answers its ETag, and notes."""
-    try:
-        return work.store.complete(work.target, upload_id, etags, only_new=True), ()
-    except S3Refused as error:
-        if not error.is_not_offered:
-            return _complete_after(work, error, etags), ()
-    if work.store.exists(work.target) is not False:
-        raise _exists(work.target)
-    try:
-        etag = work.store.complete(work.target, upload_id, etags, only_new=False)
-    except S3Refused as error:
-        etag = _complete_after(work, error, etags)
-    return etag, (NO_CONDITION,)
-
-
-def _complete_after(work: _Work, error: S3Refused, etags: Sequence[str]) -> str:
-    """The ETag, if the upload was completed and only the answer was lost.
-
-    Clients repeat a request whose answer is lost, and the repeated one finds the name taken or
-    the upload gone. An object with just these parts is ours.
-    """
-    try:
-        found = work.store.etag_of(work.target)
-    except S3Refused as second:
-        error.add_note(second.message)
-        raise error from error.__cause__
-    if found is not None and _is_made_of(found, etags):
-        return found
-    if found is not None and error.is_precondition:
-        raise _exists(work.target) from error
-    raise error
-
-
-def _check(
-    work: _Work, upload: UploadPlan, parts: Sequence[SentPart], completed_etag: str | None
-) -> tuple[SpliceResult, bool]:
+def _check(work: _Work, upload: UploadPlan, uploaded: Uploaded) -> tuple[SpliceResult, bool]:
     """Hold the object against its plan; answers also whether its bytes were read back."""
     plan = work.plan
     # The footer is read in one request, also where it is longer than most.
     tail_bytes = max(TAIL_BYTES, len(plan.footer))
     reader = S3Reader(work.store, work.target, tail_bytes=tail_bytes)
-    if completed_etag not in (None, reader.etag):
-        raise _Replaced(f"{work.target} was replaced by another object.")
-    etags = [part.etag for part in parts]
-    is_proven = _is_made_of(reader.etag, etags) or (
-        completed_etag is not None and all(part.has_own_key for part in parts)
-    )
-    if not is_proven or work.verify == "checksum":
+    uploaded.check_in_place(reader.etag)
+    if not uploaded.is_proven_by(reader.etag) or work.verify == "checksum":
         return check_output(plan, reader, _data_checksum(work)), True
     result = check_output(plan, reader)
     _check_spots(work, upload, reader)
-    return replace(result, checksum=zlib.crc32(",".join(etags).encode())), False
+    etags = ",".join(part.etag for part in uploaded.parts)
+    return replace(result, checksum=zlib.crc32(etags.encode())), False
 
 
 def _check_spots(work: _Work, upload: UploadPlan, reader: S3Reader) -> None:
@@ -272,19 +217,3 @@ def _data_checksum(work: _Work) -> int:
         elif isinstance(part, Encoded):
             checksum = zlib.crc32(part.data, checksum)
     return checksum
-
-
-def _is_made_of(etag: str, parts: Sequence[str]) -> bool:
-    return all(map(is_digest, parts)) and etag == combined_etag(parts)
-
-
-def _clean_up(error: BaseException, undo: Callable[[], None], failing: str) -> None:
-    """Undo what was begun; where that fails as well, the error that counts is the first one."""
-    try:
-        undo()
-    except ParquetError as second:
-        error.add_note(f"{failing} {second.message}")
-
-
-def _exists(target: str) -> ParquetError:
-    return ParquetError(f"{target} exists already and is not replaced.")

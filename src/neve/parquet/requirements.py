@@ -32,10 +32,15 @@ FIXED_LENGTH = re.compile(r"fixed\[(\d+)\]")
 def refusal(footers: Sequence[Footer], wanted: SpliceRequirements) -> str | None:
     """Why the files are not to be copied, or None."""
     for footer in footers:
-        why = _schema_refusal(footer, wanted.columns) or _encoding_refusal(footer, wanted)
-        if why:
-            return f"{footer.path}: {why}"
+        if why := refusal_of_file(footer, wanted):
+            return why
     return _row_group_refusal(footers, wanted.min_row_group_bytes)
+
+
+def refusal_of_file(footer: Footer, wanted: SpliceRequirements) -> str | None:
+    """Why one file is not to be copied, whatever the others are like, or None."""
+    why = _schema_refusal(footer, wanted.columns) or _encoding_refusal(footer, wanted)
+    return why and f"{footer.path}: {why}"
 
 
 def _schema_refusal(footer: Footer, columns: Sequence[LeafColumn]) -> str | None:

@@ -25,6 +25,9 @@ MB = 1024 * 1024
 #: A reader fetches a large file in ranges of about this size, a writer in parts of this size.
 READ_RANGE_BYTES = 8 * MB
 UPLOAD_PART_BYTES = 32 * MB
+#: How tasks that rewrite rows bring objects to their disk, and send new ones.
+FETCHED_PIECE_BYTES = 4 * MB
+SENT_PART_BYTES = 16 * MB
 #: To copy a source, its footer is read, and what is copied is looked at in a few spots.
 GETS_PER_COPIED_FILE = 3
 
@@ -57,10 +60,12 @@ def requests_of_streams(transfer: Transfer) -> Requests:
 
 
 def requests_of_rewrites(transfer: Transfer) -> Requests:
-    """As streams, and all of it is read once more for the proof: sources and new files."""
-    streams = requests_of_streams(transfer)
-    again = requests_of_streams(Transfer((*transfer.file_sizes, transfer.bytes_written), 0, 0, 0))
-    return Requests(streams.gets + again.gets, streams.puts)
+    """As streams by smaller pieces, and the end of each new object is read once more."""
+    gets = sum(math.ceil(size / FETCHED_PIECE_BYTES) for size in transfer.file_sizes)
+    outputs = transfer.output_files
+    parts = math.ceil(transfer.bytes_written / max(1, outputs) / SENT_PART_BYTES)
+    # A look for an object of that name, a call to begin and one to complete the upload.
+    return Requests(gets + transfer.delete_files + 2 * outputs, outputs * (parts + 2))
 
 
 def requests_of_store_copies(transfer: Transfer) -> Requests:

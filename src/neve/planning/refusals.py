@@ -43,6 +43,11 @@ class GroupFacts:
         return self.files[0].path.startswith(ARROW_SCHEMES)
 
     @property
+    def is_in_store(self) -> bool:
+        """Whether the files are objects, or what stands for them."""
+        return self.files[0].path.startswith((STORE_SCHEME, *ARROW_SCHEMES))
+
+    @property
     def files_above_target(self) -> int:
         target = self.target_file_size_bytes
         return 0 if target is None else sum(file.size_bytes > target for file in self.files)
@@ -100,8 +105,6 @@ def _copy_refusal(group: GroupFacts) -> str | None:
 
 def _rows_refusal(group: GroupFacts) -> str | None:
     table = group.table
-    if any(file.path.startswith((STORE_SCHEME, *ARROW_SCHEMES)) for file in group.files):
-        return "objects of a store are not rewritten natively yet"
     if table.sort_order_id != 0:
         return "the table has a sort order, in which Iceberg writes rows"
     if wants_bloom_filters(table.properties):

@@ -8,6 +8,7 @@ from neve.model.policy import Engine, RewriteMode
 from neve.planning.engines import EngineRow, allowed
 from neve.planning.refusals import GroupFacts
 
+ON_DISK = "objects pass over the executors' disks"
 KEEPS_ORDER = "each keeps its order, and the new file claims no sort order"
 
 
@@ -32,7 +33,8 @@ def route(group: GroupFacts, mode: RewriteMode) -> Route:
 
 def _reason(row: EngineRow, group: GroupFacts, why: str | None, mode: RewriteMode) -> str:
     if row.decodes:
-        return why if why is not None else "asked for" if mode.value == row.engine else row.does
+        told = why if why is not None else "asked for" if mode.value == row.engine else row.does
+        return f"{told}; {ON_DISK}" if row.runs_in_task and group.is_in_store else told
     does = row.does
     if group.is_through_arrow:
         does += f" through Arrow's client for {group.files[0].path.partition(':')[0]}:"

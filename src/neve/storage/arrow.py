@@ -7,13 +7,14 @@ do, or where it does not get through, the files are left to Iceberg.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from neve.model.errors import ParquetError, ParquetUnsupported
-from neve.storage.readers import StoreReader
+from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
+from neve.storage.readers import LocalReader, StoreReader, pieces_of
 
 GOOGLE, AZURE, HADOOP = ("gs",), ("abfs", "abfss", "wasb", "wasbs"), ("hdfs", "viewfs")
 #: Settings that only the table's own FileIO honours: objects with keys of the user's own, or a
@@ -51,6 +52,30 @@ class ArrowStore:
         if file_system.get_file_info(path).type.name != "NotFound":
             raise ParquetError(f"{location} exists already and is not replaced.")
         return file_system.open_output_stream(path)
+
+    def send(self, source: LocalReader, location: str) -> None:
+        """A new file with the bytes of one here, read back; a failed attempt is deleted again."""
+        try:
+            stream = self.create(location)
+        except OSError as error:
+            raise ParquetError(f"{location} cannot be written: {error}.") from error
+        try:
+            with stream:
+                for piece in pieces_of(source):
+                    stream.write(piece)
+            with self.open(location) as written:
+                if written.size_bytes != source.size_bytes or any(
+                    ours != theirs
+                    for ours, theirs in zip(pieces_of(source), pieces_of(written), strict=True)
+                ):
+                    raise ParquetCorrupt(f"{location} was written with other bytes than were sent.")
+        except BaseException as error:
+            # No commit knows of it, and whoever refuses leaves nothing behind.
+            with suppress(OSError):
+                self.delete(location)
+            if isinstance(error, OSError):
+                raise ParquetError(f"{location} cannot be written: {error}.") from error
+            raise
 
     def delete(self, location: str) -> None:
         """Delete a file that nobody knows of yet."""

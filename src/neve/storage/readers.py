@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
@@ -11,6 +12,8 @@ from neve.model.errors import ParquetCorrupt, ParquetError
 
 #: One request to a store fetches the whole footer of most files, and little of a small file.
 FIRST_READ_BYTES: Final = 32 * 1024
+#: What is in memory of a file that is read as a whole.
+PIECE_BYTES: Final = 4 * 1024 * 1024
 
 
 class Reader(Protocol):
@@ -117,6 +120,12 @@ class StoreReader(Closing):
     def close(self) -> None:
         """Close the connection to the file."""
         self._file.close()
+
+
+def pieces_of(reader: Reader) -> Iterator[bytes]:
+    """All bytes of a file, a few megabytes at a time."""
+    for offset in range(0, reader.size_bytes, PIECE_BYTES):
+        yield reader.read_at(offset, min(PIECE_BYTES, reader.size_bytes - offset))
 
 
 def whole(data: bytes, path: str, offset: int, length: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -140,6 +140,21 @@ class S3Store:
         if len(data) != length:
             raise EOFError(f"{len(data)} of {length} bytes")
         return Fetched(data, int(size or 0), _unquoted(answer["ETag"]))
+
+    def pieces(self, path: str, piece_bytes: int) -> Iterator[bytes]:
+        """A whole object, from its first byte to its last; a small one by one request."""
+        try:
+            first = self.fetch(path, f"bytes=0-{piece_bytes - 1}")
+        except S3Refused as error:
+            if error.code in _EMPTY:
+                return
+            raise
+        size = first.size_bytes
+        yield whole(first.data, path, 0, min(piece_bytes, size))
+        for offset in range(piece_bytes, size, piece_bytes):
+            length = min(piece_bytes, size - offset)
+            span = f"bytes={offset}-{offset + length - 1}"
+            yield whole(self.fetch(path, span, first.etag).data, path, offset, length)
 
     def begin(self, path: str, options: Mapping[str, str]) -> str:
         """Begin an upload. It is invisible until it is completed."""

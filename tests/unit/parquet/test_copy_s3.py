@@ -17,13 +17,14 @@ from tests.unit.parquet.fake_s3 import Answer, FakeS3, error
 
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet import copy_s3, remote
-from neve.parquet.copy_s3 import NO_CONDITION, NO_COPIES, READ_BACK, RemoteSplice, splice_in_s3
+from neve.parquet.copy_s3 import NO_COPIES, RemoteSplice, splice_in_s3
 from neve.parquet.footer import FIRST_READ_BYTES
 from neve.parquet.indexes import load_source
 from neve.parquet.plan import SplicePlan
 from neve.parquet.remote import UploadPlan, plan_through_client, plan_upload
 from neve.parquet.splice import plan_splice
 from neve.storage.s3 import S3Reader, S3Store
+from neve.storage.s3_upload import NO_CONDITION, READ_BACK
 
 TARGET = "s3://b/new"
 SMALL, LARGE = 100, 1_000

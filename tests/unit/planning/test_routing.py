@@ -8,7 +8,7 @@ from neve.model.facts import ColumnFacts
 from neve.model.policy import CompactionPolicy, Engine, RewriteMode, Strategy
 from neve.planning.engines import ENGINES, allowed, rank_of
 from neve.planning.refusals import GroupFacts
-from neve.planning.routing import KEEPS_ORDER, route, task_ladder
+from neve.planning.routing import KEEPS_ORDER, ON_DISK, route, task_ladder
 from neve.testing.facts import MB, data_file, table_facts
 
 FILES = [data_file("a", 8 * MB), data_file("b", 8 * MB)]
@@ -62,11 +62,6 @@ def test_objects_are_copied_by_their_store():
             {"files": [data_file(n, 8 * MB, path=f"{n}://b/{n}") for n in ("gs", "abfs")]},
             "several kinds of stores",
         ),
-        (
-            {**DECODED, "files": [data_file("a", 8 * MB, path="gs://b/a")]},
-            "objects of a store are not rewritten",
-        ),
-        ({**DECODED, "files": OBJECTS}, "objects of a store are not rewritten"),
         ({**DECODED, "properties": BLOOM}, "bloom filters"),
         ({**DECODED, "sort_order_id": 1}, "a sort order, in which Iceberg writes rows"),
         ({**DECODED, "columns": (column("v", "variant"),)}, "column v has the type variant"),
@@ -91,6 +86,8 @@ def test_everything_else_goes_to_spark_with_its_reason(options, reason):
         ({"files": [data_file("a", MB, row_groups=None)]}, "too small to keep"),
         ({"asked": RewriteMode.REWRITE}, "asked for"),
         ({"deletes": 1, "properties": {**BLOOM, next(iter(BLOOM)): "false"}}, "deletes must be"),
+        ({**DECODED, "files": OBJECTS}, ON_DISK),
+        ({**DECODED, "files": [data_file("a", 8 * MB, path="gs://b/a")]}, ON_DISK),
     ],
 )
 def test_what_cannot_be_copied_is_rewritten_in_tasks_with_the_reason(options, reason):
@@ -118,7 +115,7 @@ def test_what_arrow_reaches_is_copied_and_the_plan_says_through_what(scheme, ord
 
     assert chosen.engine is Engine.COPY
     assert f"copied as they are through Arrow's client for {scheme}:" in chosen.reason
-    assert task_ladder(group_of(files), Engine.COPY) == (Engine.COPY,)
+    assert task_ladder(group_of(files), Engine.COPY) == (Engine.COPY, Engine.REWRITE)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SORT, Strategy.ZORDER])
@@ -140,7 +137,7 @@ def test_a_sorted_table_with_deletes_is_still_rewritten_by_iceberg():
         (RewriteMode.AUTO, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.REMOTE_COPY, Engine.COPY, Engine.REMOTE_COPY),
         (RewriteMode.COPY, Engine.COPY, Engine.COPY),
-        (RewriteMode.REWRITE, Engine.REWRITE, Engine.SPARK),
+        (RewriteMode.REWRITE, Engine.REWRITE, Engine.REWRITE),
         (RewriteMode.SPARK, Engine.SPARK, Engine.SPARK),
     ],
 )
@@ -165,9 +162,9 @@ def test_what_runs_in_a_task_is_proven_there():
 
 def test_inside_a_task_a_group_falls_only_to_engines_that_run_there_and_take_it():
     rows, store = Engine.REWRITE, Engine.REMOTE_COPY
-    assert task_ladder(group_of(OBJECTS), store) == (store, Engine.COPY)
+    assert task_ladder(group_of(OBJECTS), store) == (store, Engine.COPY, rows)
     assert task_ladder(group_of(FILES), Engine.COPY) == (Engine.COPY, rows)
-    assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store,)
+    assert task_ladder(group_of(OBJECTS, deletes=1), store) == (store, rows)
     assert task_ladder(group_of(FILES, properties=BLOOM), Engine.COPY) == (Engine.COPY,)
 
 

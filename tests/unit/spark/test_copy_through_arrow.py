@@ -127,9 +127,3 @@ def test_bytes_that_the_store_changed_are_found_and_the_file_goes(
 
     assert "other bytes" in str(result.refused)
     assert not (box / "new-0").exists()
-
-
-def test_rows_are_not_rewritten_there(box: Path) -> None:
-    result = run(put(box, 0), put(box, 5000), ladder=(Engine.REWRITE,))
-
-    assert "not rewritten natively" in str(result.refused)

@@ -1,12 +1,11 @@
-"""Assembled files on this machine or in a store: written, read back, and only then handed out."""
+"""Assembled files on this machine: written, read back, and only then handed out."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from neve.model.errors import ParquetCorrupt, ParquetError
 from neve.parquet.assembly.encode import EncodeOptions
@@ -17,7 +16,8 @@ from neve.parquet.assembly.row_group import Watch
 from neve.parquet.assembly.write import KeyValues, write_assembly
 from neve.parquet.copy_local import copy_range, publish, sync_folder, write_all
 from neve.parquet.footer import read_footer
-from neve.storage.readers import LocalReader, Reader, StoreReader
+from neve.parquet.sources import ClosableReader
+from neve.storage.readers import LocalReader, Reader
 
 
 def assemble_local(
@@ -29,6 +29,7 @@ def assemble_local(
     key_values: KeyValues = (),
     watch: Watch | None = None,
     sync: bool = False,
+    open_source: Callable[[str], ClosableReader] = LocalReader,
 ) -> AssemblyResult:
     """Write the planned file; it appears under its name only when it is whole and checked."""
     final = Path(target)
@@ -38,7 +39,7 @@ def assemble_local(
         with _LocalSink(draft, sync=sync) as sink:
             result = write_assembly(
                 plan,
-                LocalReader,
+                open_source,
                 sink,
                 provider=provider,
                 options=options,
@@ -55,50 +56,6 @@ def assemble_local(
     finally:
         draft.unlink(missing_ok=True)
     return result
-
-
-def assemble_to_store(
-    plan: AssemblyPlan,
-    file_system: Any,
-    target: str,
-    *,
-    provider: ColumnProvider | None = None,
-    options: EncodeOptions | None = None,
-    key_values: KeyValues = (),
-) -> AssemblyResult:
-    """Write the planned file through a pyarrow file system; a failed attempt is deleted again.
-
-    The name should be unique to the attempt: it belongs to no table until it is committed.
-    """
-    _refuse_existing(file_system, target)
-    try:
-        with file_system.open_output_stream(target) as stream:
-            result = write_assembly(
-                plan,
-                lambda path: StoreReader(file_system, path),
-                stream,
-                provider=provider,
-                options=options,
-                key_values=key_values,
-            )
-        with StoreReader(file_system, target) as reader:
-            check_written(reader, result)
-    except BaseException as error:
-        with suppress(OSError):
-            file_system.delete_file(target)
-        if isinstance(error, OSError):
-            raise ParquetError(f"{target} cannot be written: {error}.") from error
-        raise
-    return result
-
-
-def _refuse_existing(file_system: Any, target: str) -> None:
-    try:
-        kind = file_system.get_file_info(target).type.name
-    except OSError as error:
-        raise ParquetError(f"{target} cannot be looked up: {error}.") from error
-    if kind != "NotFound":
-        raise ParquetError(f"{target} exists already and is not replaced.")
 
 
 def check_written(reader: Reader, result: AssemblyResult) -> None:

@@ -12,12 +12,13 @@ from neve.model.errors import ParquetError, ParquetUnsupported
 from neve.model.rewrite import RewriteTask, SourceRange, SpliceRequirements, TaskInput
 from neve.parquet.indexes import Source, load_source
 from neve.parquet.plan import SplicePlan
-from neve.parquet.requirements import refusal
+from neve.parquet.requirements import refusal, refusal_of_file
 from neve.parquet.splice import plan_splice
 from neve.planning.packing import split_evenly
 from neve.planning.refusals import ARROW_SCHEMES
+from neve.spark.rewrite.files import TaskFiles
 from neve.storage.access import Storage, local_path
-from neve.storage.readers import LocalReader, Reader
+from neve.storage.readers import Closing, LocalReader, Reader
 
 if TYPE_CHECKING:
     from neve.storage.arrow import ArrowStore
@@ -36,7 +37,7 @@ class PlannedCopy:
     plan: SplicePlan
 
 
-class TaskInputs:
+class TaskInputs(Closing):
     """What an engine is given: the task, and its inputs as they are read for the first time."""
 
     def __init__(self, task: RewriteTask, wanted: SpliceRequirements, storage: Storage) -> None:
@@ -72,16 +73,41 @@ class TaskInputs:
         return S3Store(self.storage.s3_client())
 
     @cached_property
+    def files(self) -> TaskFiles:
+        """The same as files of this machine, for whoever rewrites rows."""
+        return TaskFiles(self.storage, lambda: self.store)
+
+    def close(self) -> None:
+        """Leave nothing on this machine."""
+        if "files" in self.__dict__:
+            self.files.close()
+
+    @cached_property
     def opened(self) -> Sequence[tuple[Reader, Source]]:
         """All inputs with their footers and indexes; readers of objects stay usable."""
-        if arrow := self.arrow:
-            with ThreadPoolExecutor(FOOTERS_AT_ONCE, "task-open") as pool:
-                return list(pool.map(lambda one: _open_through(arrow, one), self.task.inputs))
-        if not self.is_in_store:
-            return [_open_local(source) for source in self.task.inputs]
-        store, keep = self.store, len(self.task.inputs) <= TAILS_KEPT
+        return [self.first, *self._open(self.task.inputs[1:])]
+
+    @cached_property
+    def first(self) -> tuple[Reader, Source]:
+        """The first input: files of a table are mostly alike, so it may tell enough."""
+        (opened,) = self._open(self.task.inputs[:1])
+        return opened
+
+    def _open(self, inputs: Sequence[TaskInput]) -> Sequence[tuple[Reader, Source]]:
+        if not self.arrow and not self.is_in_store:
+            return [_open_local(source) for source in inputs]
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, "task-open") as pool:
-            return list(pool.map(lambda one: _open_object(store, one, keep), self.task.inputs))
+            if arrow := self.arrow:
+                return list(pool.map(lambda one: _open_through(arrow, one), inputs))
+            store, keep = self.store, len(self.task.inputs) <= TAILS_KEPT
+            return list(pool.map(lambda one: _open_object(store, one, keep), inputs))
+
+    def requests_since(self) -> int:
+        """Of the store, since they were told the last time."""
+        if "store" not in self.__dict__:
+            return 0
+        told, self.requests_told = self.requests_told, self.store.counts.requests
+        return self.requests_told - told
 
     def objects(self, numbers: Sequence[int]) -> list[S3Reader]:
         """Readers of these inputs, where they are objects."""
@@ -91,6 +117,8 @@ class TaskInputs:
         """The inputs shared out evenly over the outputs, or a refusal to copy them."""
         if self.task.deletes:
             raise ParquetUnsupported("Deletes must be applied, which a copy cannot.")
+        if why := refusal_of_file(self.first[1].footer, self.wanted):
+            raise ParquetUnsupported(why)
         sources = [source for _, source in self.opened]
         if why := refusal([source.footer for source in sources], self.wanted):
             raise ParquetUnsupported(why)

@@ -14,10 +14,8 @@ def write_object(
 ) -> WrittenFile:
     """Carry the upload out. Requests that opened the inputs count for the first object."""
     plan, store = planned.plan, inputs.store
-    counted = inputs.requests_told
     readers = inputs.objects(planned.inputs)
     done = splice_in_s3(plan, upload, store, name, readers, options=inputs.storage.upload_options)
-    inputs.requests_told = store.counts.requests
     read_bytes = done.upload.read_bytes
     segments = {Engine.REMOTE_COPY: plan.copied_bytes - read_bytes, Engine.COPY: read_bytes}
     proof: FileProof = StoreDigests(done.result.checksum)
@@ -35,6 +33,6 @@ def write_object(
         split_offsets=done.result.split_offsets,
         ranges=inputs.whole(planned.inputs),
         bytes_through_task=read_bytes + (2 * plan.copied_bytes if done.was_read_back else 0),
-        requests=store.counts.requests - counted,
+        requests=inputs.requests_since(),
         notes=plan.notes + done.notes,
     )

@@ -33,7 +33,12 @@ def run_task(
         # Another attempt's name might be one that it is still writing to.
         why = f"The task was lost {attempt} times, and no names are left for another attempt."
         return TaskResult(task.group_id, (), why, task.names_before(attempt), attempt)
-    inputs = TaskInputs(task, wanted, storage)
+    with TaskInputs(task, wanted, storage) as inputs:
+        return _down_the_ladder(inputs, attempt)
+
+
+def _down_the_ladder(inputs: TaskInputs, attempt: int) -> TaskResult:
+    task = inputs.task
     leftovers = list(task.names_before(attempt))
     refusals: list[str] = []
     for engine in task.ladder:

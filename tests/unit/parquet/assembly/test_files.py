@@ -1,17 +1,16 @@
-"""Assembled files on disk and in a store: there whole, or not at all."""
+"""Assembled files on disk: there whole, or not at all."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pytest
 
 from neve.model.errors import ParquetError
 from neve.parquet.assembly.decide import plan_assembly
-from neve.parquet.assembly.files import assemble_local, assemble_to_store
+from neve.parquet.assembly.files import assemble_local
 from neve.parquet.assembly.plan import AssemblyLimits, AssemblyPlan, Kind
 from neve.parquet.assembly.source import load_assembly_source
 from neve.parquet.assembly.wanted import wanted_schema
@@ -40,13 +39,6 @@ def plan(tmp_path) -> AssemblyPlan:
     return make(tmp_path, MANY, AssemblyLimits(min_page_bytes=1, target_row_group_bytes=20_000))
 
 
-def assemble_into(into: str, plan: AssemblyPlan, target: Path) -> None:
-    if into == "local":
-        assemble_local(plan, target)
-    else:
-        assemble_to_store(plan, fs.LocalFileSystem(), str(target))
-
-
 def expected(folder: Path) -> list[dict[str, object]]:
     paths = sorted(folder.glob("0*.parquet"))
     return pa.concat_tables([pq.ParquetFile(path).read() for path in paths]).to_pylist()
@@ -64,14 +56,6 @@ def test_more_sources_than_are_kept_open_become_one_local_file(tmp_path, plan) -
     assert list(tmp_path.glob("*.tmp")) == []
 
 
-def test_a_store_gets_the_same_bytes(tmp_path, plan) -> None:
-    assemble_local(plan, tmp_path / "local.parquet")
-    assemble_to_store(plan, fs.LocalFileSystem(), str(tmp_path / "store.parquet"))
-
-    stored = (tmp_path / "store.parquet").read_bytes()
-    assert stored == (tmp_path / "local.parquet").read_bytes()
-
-
 def test_large_row_groups_are_copied_from_file_to_file(tmp_path) -> None:
     plan = make(tmp_path, 3, AssemblyLimits(keep_row_group_bytes=1))
 
@@ -82,22 +66,20 @@ def test_large_row_groups_are_copied_from_file_to_file(tmp_path) -> None:
     assert result.bytes_by_kind[Kind.COPIED] == sum(plan.source_bytes().values())
 
 
-@pytest.mark.parametrize("into", ["local", "store"])
-def test_an_existing_file_is_not_replaced(tmp_path, plan, into) -> None:
+def test_an_existing_file_is_not_replaced(tmp_path, plan) -> None:
     target = tmp_path / "new.parquet"
     target.write_bytes(b"theirs")
 
     with pytest.raises(ParquetError, match="exists already"):
-        assemble_into(into, plan, target)
+        assemble_local(plan, target)
     assert target.read_bytes() == b"theirs"
 
 
-@pytest.mark.parametrize("into", ["local", "store"])
-def test_a_source_that_is_gone_leaves_nothing_behind(tmp_path, plan, into) -> None:
+def test_a_source_that_is_gone_leaves_nothing_behind(tmp_path, plan) -> None:
     target = tmp_path / "new.parquet"
     (tmp_path / "069.parquet").unlink()
 
     with pytest.raises(ParquetError, match=r"069\.parquet"):
-        assemble_into(into, plan, target)
+        assemble_local(plan, target)
     assert not target.exists()
     assert list(tmp_path.glob("*.tmp")) == []

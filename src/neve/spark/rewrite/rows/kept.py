@@ -14,7 +14,8 @@ from neve.parquet.sources import ClosableReader, OpenSources
 from neve.spark.rewrite.rows.as_read import ChunkAsRead, read_as
 from neve.storage.readers import Reader
 
-_READ_BYTES: Final = 4 * 1024 * 1024
+#: Larger buffers come from fresh pages of memory every time, which takes longer than comparing.
+_READ_BYTES: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neve.model.errors import ParquetCorrupt, ParquetError, RowsUnsupported
-from neve.model.rewrite import TaskInput
+from neve.model.facts import DeleteKind
+from neve.model.rewrite import DeleteDetails, TaskInput
 from neve.parquet.assembly.columns import MappedIds, columns_with_ids
 from neve.parquet.assembly.source import AssemblySource, SourceGroup, load_assembly_source
 from neve.rows.roaring import Positions
+from neve.spark.rewrite.files import TaskFiles
 from neve.spark.rewrite.inputs import TaskInputs
 from neve.spark.rewrite.rows.deleted import Deletes
 from neve.spark.rewrite.rows.layout import RowLayout, row_layout
 from neve.spark.rewrite.rows.source import LINEAGE, FileRows, OpenedSource, mapped_ids
-from neve.storage.access import local_path
-from neve.storage.readers import LocalReader
 
 #: Where Arrow's writers note the types that they had in memory.
 ARROW_SCHEMA: Final = b"ARROW:schema"
@@ -31,6 +31,7 @@ class Sources:
     """Everything that is known of the inputs before a file is written, one entry for each."""
 
     layout: RowLayout
+    files: TaskFiles
     inputs: Sequence[TaskInput]
     deleted: Sequence[Positions]
     assembly: Sequence[AssemblySource]
@@ -52,14 +53,14 @@ class Sources:
         hints = tuple(value for key, value in source.footer.key_values if key == ARROW_SCHEMA)
         return OpenedSource(
             self.rows(number),
-            _opened(self.inputs[number].path),
+            self.files.local(self.inputs[number].path),
             dictionaries=names,
             schema_key=(raw, hints, names),
         )
 
     def open_written(self, path: str) -> OpenedSource:
-        """A new file: it holds all columns, row ids too, and no delete applies to it."""
-        return self._new(path, _opened(path))
+        """A new file by its path here: it holds all columns, row ids too, and no delete applies."""
+        return self._new(path, path)
 
     def open_encoded(self, data: bytes) -> OpenedSource:
         """Some columns of a new file, as they were just encoded."""
@@ -83,24 +84,26 @@ def load_sources(inputs: TaskInputs) -> Sources:
     asked = inputs.wanted.layout
     if asked is None:
         raise RowsUnsupported("Nobody told what rows of the table look like.")
-    layout, task = row_layout(asked), inputs.task
-    deletes = Deletes(layout, task.deletes, _opened, _read_range)
+    layout, task, files = row_layout(asked), inputs.task, inputs.files
+    size_bytes = sum(one.size_bytes for one in task.inputs)
+    files.fetch([one.path for one in task.inputs] + _read_whole(task.deletes), size_bytes)
+    deletes = Deletes(layout, task.deletes, files.local, files.read_range)
     deleted = deletes.positions(task.inputs)
-    assembly = [_load(layout, one, gone) for one, gone in zip(task.inputs, deleted, strict=True)]
-    return Sources(layout, task.inputs, deleted, assembly)
+    assembly = [
+        _load(layout, files, one, gone) for one, gone in zip(task.inputs, deleted, strict=True)
+    ]
+    return Sources(layout, files, task.inputs, deleted, assembly)
 
 
-def _opened(location: str) -> str:
-    return local_path(location)
+def _read_whole(deletes: Sequence[DeleteDetails]) -> list[str]:
+    """Vectors of many files lie in one, of which a task needs a few ranges."""
+    return [one.path for one in deletes if one.kind is not DeleteKind.DELETION_VECTOR]
 
 
-def _read_range(location: str, offset: int, length: int) -> bytes:
-    with LocalReader(local_path(location)) as reader:
-        return reader.read_at(offset, length)
-
-
-def _load(layout: RowLayout, one: TaskInput, deleted: Positions) -> AssemblySource:
-    with LocalReader(local_path(one.path)) as reader:
+def _load(
+    layout: RowLayout, files: TaskFiles, one: TaskInput, deleted: Positions
+) -> AssemblySource:
+    with files.open(one.path) as reader:
         if reader.size_bytes != one.size_bytes:
             raise ParquetError(
                 f"{one.path} has {reader.size_bytes} bytes, and its manifest says {one.size_bytes}."
@@ -113,7 +116,7 @@ def _load(layout: RowLayout, one: TaskInput, deleted: Positions) -> AssemblySour
     changed = frozenset(g.ordinal for g in source.groups if _touches(g, deleted))
     ids: MappedIds = {}
     if source.footer.schema.without_field_id:
-        ids = mapped_ids(pq.read_schema(local_path(one.path)), layout)
+        ids = mapped_ids(pq.read_schema(files.local(one.path)), layout)
     # Nulls among stored row ids mean that they are inherited, which a copy would change.
     return replace(source, changed=changed, mapped_ids=ids, provided=frozenset(LINEAGE))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from neve.model.errors import ParquetUnsupported
-from neve.model.policy import Engine, Verify
+from neve.model.policy import Engine
 from neve.model.rewrite import SourceRange, WrittenFile
 from neve.parquet.assembly.columns import REQUIRED, columns_with_ids
 from neve.parquet.assembly.decide import plan_assembly
@@ -28,7 +28,6 @@ from neve.spark.rewrite.rows.layout import RowLayout
 from neve.spark.rewrite.rows.prove import Checked, FileCheck
 from neve.spark.rewrite.rows.provider import LiveColumns, LiveReads
 from neve.spark.rewrite.rows.sources import Sources, load_sources
-from neve.storage.access import local_path
 from neve.storage.readers import LocalReader
 
 ICEBERG_SCHEMA = b"iceberg.schema"
@@ -38,14 +37,12 @@ MAX_ROW_GROUP_MEMORY_BYTES = 192 * 1024 * 1024
 
 def write(inputs: TaskInputs, names: Sequence[str]) -> Iterator[WrittenFile]:
     """Write each output, read it back, and hold its rows against those of its sources."""
-    if inputs.is_in_store or inputs.arrow:
-        raise ParquetUnsupported("Objects of a store are not rewritten natively yet.")
     sources = load_sources(inputs)
     shares = _shares(sources, len(inputs.task.outputs))
     # All are planned before one is written: whoever refuses has left nothing behind.
     plans = [(share, _plan(inputs, sources, share)) for share in shares]
     for (share, plan), name in zip(plans, names, strict=False):
-        yield _write(sources, share, plan, name, inputs.wanted.verify)
+        yield _write(inputs, sources, share, plan, name)
 
 
 def _shares(sources: Sources, parts: int) -> list[list[int]]:
@@ -94,12 +91,12 @@ def _wanted(layout: RowLayout, chosen: Sequence[AssemblySource]) -> WantedSchema
 
 
 def _write(
-    sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str, verify: Verify
+    inputs: TaskInputs, sources: Sources, share: Sequence[int], plan: AssemblyPlan, name: str
 ) -> WrittenFile:
-    path, layout = Path(local_path(name)), sources.layout
-    path.parent.mkdir(parents=True, exist_ok=True)
+    files, layout = sources.files, sources.layout
+    path = files.target(name)
     reads = LiveReads(sources, share, _dictionaries(plan))
-    check = FileCheck(sources, share, plan, reads, verify)
+    check = FileCheck(sources, share, plan, reads, inputs.wanted.verify)
     wanted = plan.wanted
     result = assemble_local(
         plan,
@@ -108,9 +105,11 @@ def _write(
         options=layout.encoding,
         key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
         watch=check.saw,
+        open_source=files.open,
     )
     try:
-        checked = _check(check, sources, plan, result, name)
+        checked = _check(check, sources, plan, result, path)
+        notes = files.hand_over(name)
     except BaseException:
         # No commit knows it yet, and whoever refuses leaves nothing behind.
         path.unlink(missing_ok=True)
@@ -132,17 +131,19 @@ def _write(
         - checked.metrics.keys(),
         bytes_by_kind={kind.value: size for kind, size in result.bytes_by_kind.items()},
         bytes_through_task=result.size_bytes,
+        requests=inputs.requests_since(),
+        notes=notes,
     )
 
 
 def _check(
-    check: FileCheck, sources: Sources, plan: AssemblyPlan, result: AssemblyResult, name: str
+    check: FileCheck, sources: Sources, plan: AssemblyPlan, result: AssemblyResult, path: Path
 ) -> Checked:
-    readers: OpenSources[ClosableReader] = OpenSources(plan, LocalReader)
-    with LocalReader(local_path(name)) as reader, readers:
+    readers: OpenSources[ClosableReader] = OpenSources(plan, sources.files.open)
+    with LocalReader(path) as reader, readers:
         kept = KeptBytes(readers, reader)
         written = load_assembly_source(reader)
-        return check.finish(result, written, sources.open_written(name), kept)
+        return check.finish(result, written, sources.open_written(str(path)), kept)
 
 
 def _dictionaries(plan: AssemblyPlan) -> frozenset[int]:
