@@ -1,10 +1,11 @@
 """Compaction inside an S3-compatible store beside Iceberg's own procedure, on one server.
 
-    make stack-up && python benchmarks/remote_copy.py [--json]
+    make stack-up && python benchmarks/remote_copy.py [--small] [--json]
 
 Needs the S3 server and the REST catalog of the stack. A table of 6–32 MB files is compacted by
-`UploadPartCopy`, its twin by Iceberg's procedure. Client CPU-seconds are those of this process
-tree (driver, JVM, tasks), not of the server.
+`UploadPartCopy`, its twin by Iceberg's procedure. With `--small` the files have 1 MB, so that they
+are rewritten in tasks. Client CPU-seconds are those of this process tree (driver, JVM, tasks), not
+of the server.
 """
 
 from __future__ import annotations
@@ -72,27 +73,35 @@ def connect(folder: Path) -> App:
     return app
 
 
-def make_table(app: App, name: str, megabytes: int) -> int:
-    """Files of 6–32 MB, one commit each, as a busy writer leaves them."""
+def make_table(app: App, name: str, megabytes: int, *, small: bool) -> int:
+    """Files of 6–32 MB, one commit each, as a busy writer leaves them; or of 1 MB, by one."""
     session, sizes = app.spark.session, random.Random(0)
     columns = ", ".join(f"{column} {of}" for column, of, _ in COLUMNS)
     session.sql(
-        f"CREATE TABLE lake.{name} ({columns}) USING iceberg "
-        "TBLPROPERTIES ('write.parquet.compression-codec' = 'zstd')"
+        f"CREATE TABLE lake.{name} ({columns}) USING iceberg TBLPROPERTIES "
+        "('write.parquet.compression-codec' = 'zstd', 'write.distribution-mode' = 'none')"
     )
+    if small:
+        append(app, name, 0, megabytes, files=megabytes)
+        return megabytes
     left, files = megabytes, 0
     while left > 0:
         size = min(sizes.randint(6, 32), max(6, left))
-        frame = session.range(0, size * ROWS_PER_MB, 1, 1).selectExpr(
-            *(
-                f"{expression.format(n=number, file=files)} AS {column}"
-                for number, (column, _, expression) in enumerate(COLUMNS)
-            )
-        )
-        frame.writeTo(f"lake.{name}").append()
+        append(app, name, files, size, files=1)
         left -= size
         files += 1
     return files
+
+
+def append(app: App, name: str, seed: int, megabytes: int, *, files: int) -> None:
+    """Rows that no other seed has."""
+    rows = app.spark.session.range(0, megabytes * ROWS_PER_MB, 1, files)
+    rows.selectExpr(
+        *(
+            f"{expression.format(n=number, file=seed)} AS {column}"
+            for number, (column, _, expression) in enumerate(COLUMNS)
+        )
+    ).writeTo(f"lake.{name}").append()
 
 
 def by_neve(app: App, name: str, target_bytes: int) -> dict[str, Any]:
@@ -120,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_options(parser)
     parser.add_argument("--megabytes", type=int, default=1024)
+    parser.add_argument("--small", action="store_true", help="files of 1 MB")
     arguments = parser.parse_args()
     namespace = f"bench_{uuid.uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory() as folder:
@@ -127,8 +137,8 @@ def main() -> None:
         app.spark.session.sql(f"CREATE NAMESPACE lake.{namespace}")
         for kind, megabytes in (("warm", 80), ("full", arguments.megabytes)):
             ours, theirs = f"{namespace}.{kind}_neve", f"{namespace}.{kind}_iceberg"
-            files = make_table(app, ours, megabytes)
-            make_table(app, theirs, megabytes)
+            files = make_table(app, ours, megabytes, small=arguments.small)
+            make_table(app, theirs, megabytes, small=arguments.small)
             # The small one makes several files, so that every core's worker has run once.
             target = TARGET_BYTES if kind == "full" else TARGET_BYTES // 4
             neve, iceberg = by_neve(app, ours, target), by_iceberg(app, theirs, target)
