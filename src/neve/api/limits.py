@@ -8,7 +8,7 @@ import re
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from neve.api.problems import Refusal, on_refusal
+from neve.api.problems import NOT_JSON, Refusal, on_refusal
 from neve.api.settings import ApiSettings
 
 
@@ -47,6 +47,8 @@ class RequestLimits:
             is_whole = not message.get("more_body", False)
             if len(body) > self._settings.max_body_bytes:
                 raise self._too_large()
+            if is_whole and NUL in body:
+                raise self._not_utf8()
             if is_whole and is_deeper(body, self._settings.max_json_depth):
                 raise self._too_deep()
             return message
@@ -59,6 +61,9 @@ class RequestLimits:
         close = {"Connection": "close"}
         return Refusal(413, "body-too-large", detail, "Send less at once.", close)
 
+    def _not_utf8(self) -> Refusal:
+        return Refusal(400, NOT_JSON, "The body is not JSON in UTF-8.", "Send it as UTF-8.")
+
     def _too_deep(self) -> Refusal:
         limit = self._settings.max_json_depth
         detail = f"The body holds lists and objects in each other, more than {limit} deep."
@@ -69,6 +74,8 @@ class RequestLimits:
         return Refusal(408, "body-too-slow", detail, "Send it again.", {"Connection": "close"})
 
 
+#: In every JSON of UTF-16 and UTF-32, which parsers take as well, and in none of UTF-8.
+NUL = 0
 #: Texts, in which brackets mean nothing, and brackets.
 TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 

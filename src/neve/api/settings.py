@@ -20,6 +20,8 @@ class ApiSettings:
     answer_seconds: float = 300.0
     #: Streams of events that are open at once.
     max_streams: int = 64
+    #: Of those, so many of one tenant.
+    max_streams_of_tenant: int = 32
     #: How often a stream of events looks for new ones.
     poll_seconds: float = 0.5
     #: Whether a plan is applied only after somebody approved it.

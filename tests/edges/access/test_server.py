@@ -368,6 +368,20 @@ def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
 
 
 @pytest.mark.promise(57)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/health"), ("GET", "/ready?role=other"), ("GET", "/health?api_key=a")],
+)
+def test_nobody_fills_the_log_by_what_is_open_to_all(make_world, monkeypatch, method, path):
+    monkeypatch.setattr("neve.access.rates.FAILURES_PER_MINUTE", 3)
+    world = make_world()
+    statuses = {world.client.request(method, path).status_code for _ in range(10)}
+    assert all(400 <= status < 500 for status in statuses)
+    assert len(world.neve.access.audit_rows()) == 3
+    assert world.client.get("/health").status_code == 200
+
+
+@pytest.mark.promise(57)
 def test_changes_and_refusals_are_written_down_and_looking_is_not(world):
     headers = world.key()
     count = len(world.neve.access.audit_rows())

@@ -85,6 +85,12 @@ def test_a_table_that_is_there_is_left_as_it_is(neve):
         ({"a": {"type": "long"}}, {"partitioning": [{"field": "a", "width": 3}]}),
         ({"a": {"type": "long"}}, {"partitioning": [{"field": "a"}, {"field": "a"}]}),
         ({"a": {"type": "uuid"}}, {"partitioning": [{"field": "a"}]}),
+        (
+            {"a": {"type": "timestamp"}},
+            {"partitioning": [{"field": "a"}, {"field": "a", "transform": "day"}]},
+        ),
+        ({"a": {"type": "struct", "fields": {"b": {"type": "long"}}}, "a.b": {"type": "long"}}, {}),
+        ({"a": {"type": "list", "element": {"type": "long"}}, "a.element": {"type": "long"}}, {}),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_nothing_is_made(neve, fields, more):
