@@ -115,7 +115,8 @@ def _result(table: pa.Table, limits: QueryLimits) -> QueryResult:
 
 def _values(table: pa.Table) -> list[dict[str, Any]]:
     try:
-        return table.to_pylist()
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
     except (OverflowError, ValueError):
         raise QueryRefused(
             "The answer holds a moment outside of the years 1 to 9999, or finer than microseconds.",

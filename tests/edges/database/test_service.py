@@ -375,6 +375,20 @@ def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, datab
     }
 
 
+def test_the_same_compaction_is_one_job_until_it_ends(neve, database):
+    five(database)
+    first, again = (database.begin_compact(ask("COMPACT")) for _ in range(2))
+    assert first.rewrite_job_id == again.rewrite_job_id
+    other = database.begin_compact(ask("COMPACT", max_files=3))
+    assert other.rewrite_job_id != first.rewrite_job_id
+
+    neve.cancel(first.rewrite_job_id)
+    later, once_more = (database.begin_compact(ask("COMPACT")) for _ in range(2))
+    assert later.rewrite_job_id != first.rewrite_job_id
+    write(database, {"name": "a"})
+    assert database.begin_compact(ask("COMPACT")).rewrite_job_id != later.rewrite_job_id
+
+
 def test_no_more_files_than_are_wanted_are_planned(neve, database):
     five(database)
     begun = database.begin_compact(ask("COMPACT", max_files=3, expire_snapshots=False))
