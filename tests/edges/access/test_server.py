@@ -296,6 +296,21 @@ def test_a_plan_is_not_approved_by_who_made_it(world):
     assert bob.json()["approved_by"].startswith("key:")
 
 
+@pytest.mark.promise(56)
+def test_lists_are_not_cut_by_what_others_have(make_world):
+    world = make_world(approval=["rollback"])
+    own, other = world.key(), world.key(tables="lake.hush", tenant="hush")
+    asked = {"snapshot_id": 1}
+    for headers, namespace in ((own, "acme"), (other, "hush")):
+        body = {"table": f"lake.{namespace}.events"}
+        assert world.client.post("/api/v1/plans", json=body, headers=headers).status_code == 201
+        path = f"/api/v1/tables/lake.{namespace}.events/rollback"
+        assert world.client.post(path, json=asked, headers=headers).status_code == 409
+    for kind in ("plans", "approvals"):
+        found = world.client.get(f"/api/v1/{kind}?limit=1", headers=own).json()[kind]
+        assert [item["table"] for item in found] == ["lake.acme.events"]
+
+
 @pytest.mark.promise(60)
 def test_a_tenant_has_so_many_jobs_at_once(make_world):
     world = make_world(quotas={"acme": {"max_open_jobs": 2}, "*": {"max_open_jobs": 0}})
