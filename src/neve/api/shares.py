@@ -5,47 +5,48 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-
-from neve.model.errors import QueryLimit
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class _Share:
-    room: asyncio.Semaphore
+    taken: int = 0
     #: Requests that have a part of it, or wait for one.
     users: int = 0
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
 class Shares:
-    """So many queries of each tenant at once. Those that wait hold no thread of the server."""
+    """So much of something for each name at once. Those that wait hold no thread of the server."""
 
     def __init__(self, each: int) -> None:
         self._each = each
         self._shares: dict[str, _Share] = {}
 
     @asynccontextmanager
-    async def share(self, tenant: str, patience_seconds: float) -> AsyncIterator[None]:
-        """Room for one query; QueryLimit where the tenant's others take longer than that."""
-        held = self._shares.setdefault(tenant, _Share(asyncio.Semaphore(self._each)))
+    async def share(
+        self, name: str, patience_seconds: float, amount: int = 1
+    ) -> AsyncIterator[None]:
+        """So much of it; TimeoutError where others of the name keep it for longer."""
+        held = self._shares.setdefault(name, _Share())
         held.users += 1
         try:
-            await _enter(held.room, patience_seconds)
+            await self._take(held, patience_seconds, amount)
             try:
                 yield
             finally:
-                held.room.release()
+                held.taken -= amount
+                async with held.changed:
+                    held.changed.notify_all()
         finally:
             held.users -= 1
             if not held.users:
-                del self._shares[tenant]
+                del self._shares[name]
 
+    async def _take(self, held: _Share, patience_seconds: float, amount: int) -> None:
+        def has_room() -> bool:
+            return not held.taken or held.taken + amount <= self._each
 
-async def _enter(room: asyncio.Semaphore, patience_seconds: float) -> None:
-    try:
-        async with asyncio.timeout(patience_seconds):
-            await room.acquire()
-    except TimeoutError:
-        raise QueryLimit(
-            "Too many queries of this tenant run at once.", next_step="Ask again in a while."
-        ) from None
+        async with asyncio.timeout(patience_seconds), held.changed:
+            await held.changed.wait_for(has_room)
+            held.taken += amount

@@ -108,6 +108,38 @@ def test_a_query_that_waits_for_its_tenants_others_is_given_up(world, address, m
     assert "this tenant" in found[0].json()["detail"]
 
 
+@pytest.mark.promise(60)
+def test_bodies_of_one_tenant_are_worked_on_a_few_at_once(world, other, monkeypatch):
+    go_on, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait(self, request, may_read):
+        begun.release()
+        go_on.wait(20)
+        return NOTHING
+
+    monkeypatch.setattr(Database, "query", wait)
+    body = {"operation": "QUERY", "tenant_id": "acme", "table": "t", "sql": "SELECT 1" + " " * 500}
+    own = world.key(tables="lake.t_acme__*")
+    settings = ApiSettings(max_body_bytes_of_tenant=1500, body_wait_seconds=0.5)
+    with served(world.neve, settings) as url, ThreadPoolExecutor(2) as pool:
+
+        def ask(headers, **more):
+            return httpx2.post(f"{url}/api/v1/database", headers=headers, timeout=30, **more)
+
+        asked = [pool.submit(ask, own, json=body) for _ in range(2)]
+        try:
+            assert all(begun.acquire(timeout=20) for _ in asked)
+            large = ask(own, json=body)
+            unsaid = ask(own, content=iter([b"{}"]))
+            small = ask(own, json={})
+            theirs = ask(other, json={**body, "tenant_id": "hush"})
+        finally:
+            go_on.set()
+        assert [one.result().status_code for one in asked] == [200, 200]
+    assert [(a.status_code, a.headers["retry-after"]) for a in (large, unsaid)] == [(429, "1")] * 2
+    assert (small.status_code, theirs.status_code) == (422, 404)
+
+
 @pytest.mark.promise(58)
 def test_a_stream_ends_with_the_key_that_it_was_asked_for_with(world, address):
     job_id = queued(world, OWN, "acme")

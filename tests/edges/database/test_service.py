@@ -383,7 +383,7 @@ def test_the_same_compaction_is_one_job_until_it_ends(neve, database):
     assert other.rewrite_job_id != first.rewrite_job_id
 
     neve.cancel(first.rewrite_job_id)
-    later, once_more = (database.begin_compact(ask("COMPACT")) for _ in range(2))
+    later = database.begin_compact(ask("COMPACT"))
     assert later.rewrite_job_id != first.rewrite_job_id
     write(database, {"name": "a"})
     assert database.begin_compact(ask("COMPACT")).rewrite_job_id != later.rewrite_job_id

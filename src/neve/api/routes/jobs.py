@@ -102,7 +102,7 @@ async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -
     neve, streams = guarded(request), request.app.state.streams
     if streams.total() >= settings.max_streams:
         raise _too_many(settings.max_streams, "are open")
-    if neve.caller.is_known and streams[_whose(neve)] >= settings.max_streams_of_tenant:
+    if neve.caller.is_known and streams[neve.caller.share] >= settings.max_streams_of_tenant:
         raise _too_many(settings.max_streams_of_tenant, "of yours are open")
     return await run_in_threadpool(_job, neve, job_id)
 
@@ -115,11 +115,6 @@ def _too_many(limit: int, which: str) -> Refusal:
         "Try again later, or ask for the job now and then.",
         {"Retry-After": "10"},
     )
-
-
-def _whose(neve: Guarded) -> str:
-    """Whoever acts for all tenants is one of them."""
-    return neve.caller.name if neve.caller.all_tenants else neve.caller.tenant
 
 
 LastEvent = Annotated[
@@ -144,7 +139,7 @@ async def events(
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
     neve, streams = guarded(request), request.app.state.streams
-    streams[_whose(neve)] += 1
+    streams[neve.caller.share] += 1
     try:
         seen = last_event_id
         while await run_in_threadpool(_is_still_let_in, neve, request):
@@ -161,9 +156,9 @@ async def events(
                 return
             await asyncio.sleep(settings.poll_seconds)
     finally:
-        streams.subtract((_whose(neve),))
-        if not streams[_whose(neve)]:
-            del streams[_whose(neve)]
+        streams.subtract((neve.caller.share,))
+        if not streams[neve.caller.share]:
+            del streams[neve.caller.share]
 
 
 def _is_still_let_in(neve: Guarded, request: Request) -> bool:
