@@ -132,6 +132,11 @@ class Caller:
         """Whether it acts for the tenant."""
         return self.all_tenants or tenant == self.tenant
 
+    @property
+    def share(self) -> str:
+        """Under which name it takes of what all callers use; who acts for all tenants is one."""
+        return self.name if self.all_tenants else self.tenant
+
     def sees_job(self, table: TableRef, tenant: str) -> bool:
         """A job of its tenant, or of nobody in particular, on a table that it sees."""
         return self.sees(table) and (tenant == "" or self.is_of(tenant))

@@ -81,13 +81,14 @@ async def _settings(request: Request) -> ApiSettings:
 
 TheNeve = Annotated[Guarded, Depends(_neve)]
 TheSettings = Annotated[ApiSettings, Depends(_settings)]
+#: What a key looks like, whatever it is for.
+KEY_TEXT: dict[str, Any] = {
+    "alias": "Idempotency-Key",
+    "min_length": 1,
+    "max_length": 255,
+    "pattern": r"^[!-~]+$",
+}
 IdempotencyKey = Annotated[
     str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=255,
-        pattern=r"^[!-~]+$",
-        description="A second request with the same key is the same job.",
-    ),
+    Header(**KEY_TEXT, description="A second request with the same key is the same job."),
 ]

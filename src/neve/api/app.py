@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -32,8 +33,10 @@ from neve.api.routes import (
     turns,
 )
 from neve.api.settings import ApiSettings
+from neve.api.shares import Shares
 from neve.api.submitting import API
 from neve.api.traces import trace
+from neve.database.service import QUERIES_OF_A_TENANT
 from neve.model.errors import CatalogError
 from neve.model.problem_kinds import KINDS
 from neve.neve import Neve
@@ -83,7 +86,8 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     )
     app.state.neve = neve
     app.state.settings = settings
-    app.state.streams = 0
+    app.state.streams = Counter()
+    app.state.queries = Shares(QUERIES_OF_A_TENANT)
     problems.install(app)
     api = APIRouter(prefix=API)
     for module in ROUTERS:

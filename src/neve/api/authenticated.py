@@ -7,7 +7,7 @@ from collections.abc import Collection
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from neve.access.credentials import LOCAL_NAME, bearer_of, names_a_key
 from neve.access.pages import is_strange_page
@@ -32,7 +32,7 @@ class Authenticated:
             return
         request = Request(scope)
         try:
-            refuse_keys_in_address(request)
+            self._refuse_keys_in_address(request)
             caller = await self._caller(request)
         except NeveError as error:
             answer = await on_neve_error(request, error)
@@ -40,9 +40,31 @@ class Authenticated:
             answer = await on_refusal(request, error)
         else:
             request.state.caller = caller
-            await self._app(scope, receive, send)
+            known = send if caller is not NOBODY else self._counting_refusals(request, send)
+            await self._app(scope, receive, known)
             return
         await answer(scope, receive, send)
+
+    def _refuse_keys_in_address(self, request: Request) -> None:
+        """A key in an address is in logs and histories by now."""
+        if names_a_key(request.query_params.multi_items()):
+            self._rates.count_failure(request)
+            raise Refusal(
+                400,
+                "key-in-address",
+                "A key must not stand in an address.",
+                "Send it as Authorization: Bearer, and revoke it: addresses are logged.",
+            )
+
+    def _counting_refusals(self, request: Request, send: Send) -> Send:
+        """What is open to all is no way to fill the audit log with refusals."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                self._rates.forget_flood(request)
+            await send(message)
+
+        return counted
 
     async def _caller(self, request: Request) -> Caller:
         if not self._neve.access.settings.enabled:
@@ -65,17 +87,6 @@ def _noted(request: Request, caller: Caller) -> Caller:
     if notes := getattr(request.state, "notes", None):
         notes.who, notes.tenant = caller.name or LOCAL_NAME, caller.tenant
     return caller
-
-
-def refuse_keys_in_address(request: Request) -> None:
-    """A key in an address is in logs and histories by now."""
-    if names_a_key(request.query_params.multi_items()):
-        raise Refusal(
-            400,
-            "key-in-address",
-            "A key must not stand in an address.",
-            "Send it as Authorization: Bearer, and revoke it: addresses are logged.",
-        )
 
 
 def refuse_strange_pages(request: Request) -> None:

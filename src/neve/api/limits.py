@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from neve.api.problems import Refusal, on_refusal
+from neve.api.problems import NOT_JSON, Refusal, on_neve_error, on_refusal
 from neve.api.settings import ApiSettings
+from neve.api.shares import Shares
+from neve.model.errors import TooMuch
 
 
 class RequestLimits:
@@ -18,17 +21,44 @@ class RequestLimits:
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
         self._settings = settings
+        self._shares = Shares(settings.max_body_bytes_of_tenant)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self._settings.max_body_bytes:
+        size = self._announced(dict(scope["headers"]))
+        if size > self._settings.max_body_bytes:
             answer = await on_refusal(Request(scope), self._too_large())
             await answer(scope, receive, send)
             return
-        await self._app(scope, self._limited(receive), send)
+        caller = scope.get("state", {}).get("caller")
+        if not size or caller is None or not caller.is_known:
+            await self._app(scope, self._limited(receive), send)
+            return
+        await self._shared(caller.share, size, scope, receive, send)
+
+    def _announced(self, headers: Mapping[bytes, bytes]) -> int:
+        """How large the body will be at most; one that does not say may be as large as any."""
+        if b"transfer-encoding" in headers:
+            return self._settings.max_body_bytes
+        declared = headers.get(b"content-length", b"0")
+        return int(declared) if declared.isdigit() else 0
+
+    async def _shared(
+        self, name: str, size: int, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Read the body where others of the tenant leave room for it: a parsed one takes memory."""
+        is_read = False
+        try:
+            async with self._shares.share(name, self._settings.body_wait_seconds, size):
+                is_read = True
+                await self._app(scope, self._limited(receive), send)
+        except TimeoutError:
+            if is_read:
+                raise
+            answer = await on_neve_error(Request(scope), _too_much_at_once())
+            await answer(scope, receive, send)
 
     def _limited(self, receive: Receive) -> Receive:
         deadline = asyncio.get_running_loop().time() + self._settings.patience_seconds
@@ -47,6 +77,8 @@ class RequestLimits:
             is_whole = not message.get("more_body", False)
             if len(body) > self._settings.max_body_bytes:
                 raise self._too_large()
+            if is_whole and NUL in body:
+                raise self._not_utf8()
             if is_whole and is_deeper(body, self._settings.max_json_depth):
                 raise self._too_deep()
             return message
@@ -59,6 +91,9 @@ class RequestLimits:
         close = {"Connection": "close"}
         return Refusal(413, "body-too-large", detail, "Send less at once.", close)
 
+    def _not_utf8(self) -> Refusal:
+        return Refusal(400, NOT_JSON, "The body is not JSON in UTF-8.", "Send it as UTF-8.")
+
     def _too_deep(self) -> Refusal:
         limit = self._settings.max_json_depth
         detail = f"The body holds lists and objects in each other, more than {limit} deep."
@@ -69,6 +104,16 @@ class RequestLimits:
         return Refusal(408, "body-too-slow", detail, "Send it again.", {"Connection": "close"})
 
 
+def _too_much_at_once() -> TooMuch:
+    return TooMuch(
+        "Your tenant sends more at once than is taken from one.",
+        next_step="Send less at the same time.",
+        retry_after_seconds=1,
+    )
+
+
+#: In every JSON of UTF-16 and UTF-32, which parsers take as well, and in none of UTF-8.
+NUL = 0
 #: Texts, in which brackets mean nothing, and brackets.
 TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 

@@ -25,5 +25,14 @@ class Rates:
 
     def count_failure(self, request: Request) -> None:
         """Raise TooMuch where nobody known asks again and again from one address."""
-        address = request.client.host if request.client else ""
-        take(self._failures, address, getattr(request.state, "notes", None))
+        take(self._failures, _address(request), getattr(request.state, "notes", None))
+
+    def forget_flood(self, request: Request) -> None:
+        """Leave a refusal out of the audit log where nobody known is refused again and again."""
+        notes = getattr(request.state, "notes", None)
+        if notes is not None and self._failures.wait_seconds(_address(request)):
+            notes.is_kept = False
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""

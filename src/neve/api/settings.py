@@ -12,6 +12,10 @@ class ApiSettings:
     """Limits of one API process."""
 
     max_body_bytes: int = MB
+    #: Of all bodies of one tenant that are worked on at once; parsed, they take ten times as much.
+    max_body_bytes_of_tenant: int = 8 * MB
+    #: How long further ones wait to be read.
+    body_wait_seconds: float = 60.0
     #: A request's headers, and then its body, must arrive within this time.
     patience_seconds: float = 10.0
     #: What is in a body may lie in so many lists and objects.
@@ -20,6 +24,8 @@ class ApiSettings:
     answer_seconds: float = 300.0
     #: Streams of events that are open at once.
     max_streams: int = 64
+    #: Of those, so many of one tenant.
+    max_streams_of_tenant: int = 32
     #: How often a stream of events looks for new ones.
     poll_seconds: float = 0.5
     #: Whether a plan is applied only after somebody approved it.

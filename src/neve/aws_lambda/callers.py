@@ -35,6 +35,7 @@ class Callers:
     def caller(self, event: Event, notes: Notes) -> Caller:
         """Whose event it is; whoever is not known, or asks too often, is refused."""
         if names_a_key(event.parameters()):
+            take(self._failures, event.source, notes)
             raise InputError(
                 "A key must not stand in an address.",
                 next_step="Send it as Authorization: Bearer, and revoke it: addresses are logged.",

@@ -15,6 +15,7 @@ from neve.aws_lambda.callers import Callers
 from neve.aws_lambda.events import Event, read_event
 from neve.client.client import NeveClient
 from neve.database.bodies import REQUEST, Compact, CompactAnswer, CreateTable, Query, Write
+from neve.database.keys import key_of
 from neve.database.service import write_answer
 from neve.guarding import Guarded, Notes
 from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated
@@ -93,6 +94,7 @@ class Function:
     def _run(
         self, neve: Guarded, request: CreateTable | Write | Query | Compact, key: str | None
     ) -> Answer:
+        key = key_of(request, key)
         match request:
             case CreateTable():
                 return told(neve.create_table(request))

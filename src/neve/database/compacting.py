@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +22,7 @@ from neve.model.plan import CompactionPlan
 from neve.model.policy import Engine
 from neve.model.table import TableRef
 from neve.planning.own_files import refuse_others_files
-from neve.service.kept_plans import keep_plan, submit_kept
+from neve.service.kept_plans import keep_plan, key_of, submit_kept
 from neve.service.operations.registry import planned_handler
 from neve.service.operations.rewrite_data_files import OPERATION, PLAN
 from neve.service.run_job import run, submit
@@ -66,7 +67,7 @@ def begin(
     untouched = _untouched(facts, small)
     if reason := _too_few(small, request, rules):
         return Compaction(table, untouched, reason)
-    plan = _cut(services, facts, request, rules)
+    plan = _named(services, _cut(services, facts, request, rules), request)
     rewriting = [_rewrite(table, request, asker)] if not plan.is_empty else []
     expiring = [_expiry(table, request, asker)] if request.expire_snapshots else []
     rewrite = expire = None
@@ -182,6 +183,19 @@ def _cut(
 ) -> CompactionPlan:
     plan = plan_of(services, facts, overrides_of(request, rules))
     return cut_plan(plan, request.max_files or rules.max_files_per_compaction)
+
+
+def _named(services: Services, plan: CompactionPlan, request: Compact) -> CompactionPlan:
+    """The plan under a name that the same request at the same head has, too.
+
+    A plan becomes one job, so that those who ask at once, or again, wait for the same one. After
+    its end it is asked for anew.
+    """
+    files = [[file.path for file in group.files] for group in plan.groups]
+    said = [plan.table_uuid, plan.snapshot_id, files, request.model_dump()]
+    name = hashlib.sha256(json.dumps(said).encode()).hexdigest()[: len(plan.plan_id)]
+    known = services.store.job_of_key(key_of(name))
+    return plan if known is not None and known.state.is_final else replace(plan, plan_id=name)
 
 
 def _rewrite(table: TableRef, request: Compact, asker: Asker) -> JobRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from unicodedata import category
 
 from neve.database.bodies import CreateTable, FieldType, PartitionField
@@ -53,9 +53,30 @@ def new_table(request: CreateTable, properties: Mapping[str, str]) -> NewTable:
                 next_step=suggest(part.field, known),
             )
     partitions = tuple(PartitionBy(p.field, _transform(p)) for p in request.partitioning)
-    if len(set(partitions)) < len(partitions):
-        raise InputError("partitioning names the same part twice.")
+    if len({part.field for part in request.partitioning}) < len(partitions):
+        # Nobody could write to it: the library takes one part of a field.
+        raise InputError(
+            "partitioning names the same field twice.", next_step="Take one part of each field."
+        )
+    _refuse_same_paths(columns)
     return NewTable(columns, partitions, properties)
+
+
+def _refuse_same_paths(columns: Iterable[Column]) -> None:
+    """A part of a column is known by its path, which another column may have for a name."""
+    paths = list(_paths(columns, ""))
+    if len(set(paths)) < len(paths):
+        twice = next(path for path in paths if paths.count(path) > 1)
+        raise InputError(
+            f"Two fields are called {twice[:200]!r}: one of them is a part of another.",
+            next_step="Take names without dots.",
+        )
+
+
+def _paths(columns: Iterable[Column], place: str) -> Iterator[str]:
+    for column in columns:
+        yield place + column.name
+        yield from _paths(column.parts, f"{place}{column.name}.")
 
 
 def _size(column: Column) -> int:

@@ -24,6 +24,7 @@ from neve.database.compacting import Admit, Asker
 from neve.database.creating import new_table
 from neve.database.detecting import Detector, Finding, is_due
 from neve.database.group_commit import GroupCommit
+from neve.database.keys import key_of
 from neve.database.names import tenant_of, tenant_table
 from neve.database.ports import Queries, Tables
 from neve.database.statements import Relation, Statement, read_statement, select_all
@@ -42,6 +43,8 @@ from neve.service.services import Services
 WRITING_THREADS = 8
 COUNTING_THREADS = 2
 QUERIES_AT_ONCE = 4
+#: Whoever else asks finds one of them free.
+QUERIES_OF_A_TENANT = QUERIES_AT_ONCE - 1
 #: Programs that hold the configuration are not asked who they are.
 ANYBODY = Asker()
 
@@ -98,7 +101,7 @@ class Database:
 
     def begin_write(self, request: Write, key: str | None = None) -> Future[Written]:
         """Wait for the next commit to the table; the future has the end of it."""
-        key = key or request.idempotency_key
+        key = key_of(request, key)
         named = write_key(request.tenant_id, key, request.records) if key else None
         write = PendingWrite(request.records, named)
         self._group.add(self.table_of(request), write)

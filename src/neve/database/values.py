@@ -22,7 +22,7 @@ MAX_FLOAT32 = 3.4028234663852886e38
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
-DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)", re.ASCII)
 #: More digits than any column has.
 EXACT = Context(prec=130)
 NUMBER = re.compile(r"[+-]?\d{1,60}(\.\d{1,60})?", re.ASCII)

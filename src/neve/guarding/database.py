@@ -58,6 +58,10 @@ class GuardedDatabases(GuardedJobs):
         self._place(request, Right.VIEW)
         return self._database.query(request, self.caller.sees)
 
+    def share_of(self, request: Query) -> str:
+        """Whose share of the server a query takes: nobody takes that of another tenant."""
+        return request.tenant_id if self.caller.all_tenants else self.caller.tenant
+
     def begin_compact(self, request: Compact) -> Compaction:
         """Queue its jobs, with all that each of them needs."""
         self.check_compact(request)

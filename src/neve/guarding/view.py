@@ -15,7 +15,7 @@ from neve.machine import Check
 from neve.model.errors import AccessDenied, InputError
 from neve.model.figures import Figures
 from neve.model.job import Job, ScheduleState, SetAsideTable, Trigger
-from neve.model.kept_plan import KeptPlan
+from neve.model.kept_plan import MAX_KEPT_PLANS, KeptPlan
 from neve.model.operation import Operation
 from neve.model.plan import CompactionPlan
 from neve.model.workers import AnnouncedWorker
@@ -112,7 +112,8 @@ class Guarded(GuardedDatabases):
 
     def kept_plans(self, limit: int = 100) -> list[KeptPlan]:
         """Plans for tables that the caller sees."""
-        return [kept for kept in super().kept_plans(limit) if self.caller.sees(kept.table)]
+        found = super().kept_plans(MAX_KEPT_PLANS)
+        return [kept for kept in found if self.caller.sees(kept.table)][:limit]
 
     def approve_plan(self, plan_id: str, by: str) -> KeptPlan | None:
         """Agree to a plan, as somebody else than who made it."""
@@ -158,7 +159,8 @@ class Guarded(GuardedDatabases):
 
     def approvals(self, limit: int = 100) -> list[Approval]:
         """All that waits for a second person and that the caller may see, newest first."""
-        return [item for item in self.access.approvals(limit) if self._sees_approval(item)]
+        found = self.access.approvals(MAX_LOOKED_THROUGH)
+        return [item for item in found if self._sees_approval(item)][:limit]
 
     def decide(self, approval: Approval, *, agrees: bool) -> Approval:
         """Agree or refuse, with the rights that the request itself needs."""

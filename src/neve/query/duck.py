@@ -108,9 +108,20 @@ def _result(table: pa.Table, limits: QueryLimits) -> QueryResult:
     kinds = {field.name: field.type for field in table.schema}
     rows = [
         {name: to_json(as_object(value, kinds[name])) for name, value in row.items()}
-        for row in table.to_pylist()
+        for row in _values(table)
     ]
     return QueryResult(columns, rows, is_truncated)
+
+
+def _values(table: pa.Table) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
+    except (OverflowError, ValueError):
+        raise QueryRefused(
+            "The answer holds a moment outside of the years 1 to 9999, or finer than microseconds.",
+            next_step="Ask for it as a text: CAST(column AS VARCHAR).",
+        ) from None
 
 
 def as_object(value: Any, kind: pa.DataType) -> Any:

@@ -47,6 +47,11 @@ def may_pass(error: NeveError, request: JobRequest) -> bool:
     return isinstance(error, MAY_PASS) and not isinstance(error, STAYS)
 
 
+def is_tables_fault(error: NeveError) -> bool:
+    """Whether a job that ended so says that its table is in trouble: a plan may be too old."""
+    return not isinstance(error, PlanStale)
+
+
 def can_be_repeated(request: JobRequest) -> bool:
     """Whether asking the same later means the same."""
     # Who asked for a rollback saw the table as it was then, and what Trino did nobody knows.

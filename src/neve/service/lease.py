@@ -127,10 +127,10 @@ class HeldLease:
     def start(self) -> None:
         self._thread.start()
 
-    def end(self, state: JobState, reason: str) -> None:
+    def end(self, state: JobState, reason: str, *, is_tables_fault: bool = True) -> None:
         """End a job without an outcome, unless the table is another job's by now."""
         try:
-            self._store.end(self.lease, state, reason)
+            self._store.end(self.lease, state, reason, is_tables_fault=is_tables_fault)
         except (LeaseLost, StoreError):
             # Whoever works on the table next settles it by reading the table.
             return

@@ -21,7 +21,7 @@ from neve.model.job import ROLLBACK, Job, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.operation import Operation
 from neve.model.table import TableRef
-from neve.service.again import delay_after_loss, is_taken_up
+from neve.service.again import delay_after_loss, is_tables_fault, is_taken_up
 from neve.service.context import JobContext
 from neve.service.notices import notify_job
 from neve.service.services import Services
@@ -126,7 +126,7 @@ def settle_after(context: JobContext, error: NeveError) -> None:
             if not snapshots_of(context.job_id, facts):
                 state = JobState.FAILED
                 _drop_tag(context, facts, error)
-    held.end(state, error.message)
+    held.end(state, error.message, is_tables_fault=is_tables_fault(error))
 
 
 def _drop_tag(context: JobContext, facts: TableFacts, error: NeveError) -> None:

@@ -16,7 +16,12 @@ from neve.model.errors import JobCancelled, NeveError, StoreError
 from neve.model.job import Job, JobRequest, JobState, Lease
 from neve.model.outcome import Outcome, Status
 from neve.model.plan import CompactionPlan
-from neve.service.again import handed_back, queued_after_error, queued_after_failure
+from neve.service.again import (
+    handed_back,
+    is_tables_fault,
+    queued_after_error,
+    queued_after_failure,
+)
 from neve.service.audited_jobs import audit_job
 from neve.service.auditing import Evidence
 from neve.service.context import JobContext, Prepared, Work, uncounted
@@ -189,7 +194,8 @@ def _end(context: JobContext, error: NeveError) -> None:
     if context.held.has_begun:
         settle_after(context, error)
     else:
-        context.held.end(JobState.FAILED, error.message)
+        fault = is_tables_fault(error)
+        context.held.end(JobState.FAILED, error.message, is_tables_fault=fault)
 
 
 def _cancelled(context: JobContext, stop: JobCancelled) -> Outcome:

@@ -223,8 +223,13 @@ class Leases(Protocol):
         """Move the job on, or raise LeaseLost."""
         ...
 
-    def end(self, lease: Lease, state: JobState, reason: str) -> None:
-        """End a job that has no outcome, or raise LeaseLost where another job came since."""
+    def end(
+        self, lease: Lease, state: JobState, reason: str, *, is_tables_fault: bool = True
+    ) -> None:
+        """End a job that has no outcome, or raise LeaseLost where another job came since.
+
+        A failure counts among those in a row of the table, unless it is not the table's fault.
+        """
         ...
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:

@@ -14,8 +14,11 @@ _KEEP = (
     "INSERT OR IGNORE INTO plans (plan_id, table_name, created_at, document, requested_by) "
     f"VALUES (?, ?, {NOW}, ?, ?)"
 )
+#: Whoever has the most of them makes room: nobody's plans push out those of others.
 _FORGET = (
-    f"DELETE FROM plans WHERE position <= (SELECT max(position) FROM plans) - {MAX_KEPT_PLANS:d}"
+    "DELETE FROM plans WHERE position = (SELECT min(position) FROM plans GROUP BY requested_by "
+    "ORDER BY count(*) DESC, min(position) LIMIT 1) "
+    f"AND (SELECT count(*) FROM plans) > {MAX_KEPT_PLANS:d}"
 )
 _ONE = f"SELECT {_COLUMNS}, document FROM plans WHERE plan_id = ?"
 _NEWEST = f"SELECT {_COLUMNS}, '' AS document FROM plans ORDER BY position DESC LIMIT ?"

@@ -118,9 +118,11 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
         values = (state, outcome.reason, to_text(outcome))
         self._end(sql.FINISH, lease, state, values, counted(outcome))
 
-    def end(self, lease: Lease, state: JobState, reason: str) -> None:
+    def end(
+        self, lease: Lease, state: JobState, reason: str, *, is_tables_fault: bool = True
+    ) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._end(sql.END, lease, state, (state, reason))
+        self._end(sql.END, lease, state, (state, reason), is_counted=is_tables_fault)
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         """Queue the job again after a failed attempt, and release the table."""
@@ -277,11 +279,14 @@ class SqliteStore(EventRows, ScheduleRows, TotalRows, SetAsideRows):
         state: JobState,
         values: tuple[object, ...],
         added: Mapping[str, float] = MappingProxyType({}),
+        *,
+        is_counted: bool = True,
     ) -> None:
         with self._write() as db:
             if not db.execute(statement, (*values, lease.job_id, lease.epoch)).rowcount:
                 raise lease_lost(lease)
-            _count(db, lease.table, state)
+            if is_counted:
+                _count(db, lease.table, state)
             add_totals(db, added)
 
     def _give_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -20,8 +21,12 @@ class MemoryPlans:
     def keep(self, plan_id: str, table: TableRef, document: str, requested_by: str) -> KeptPlan:
         made = KeptPlan(plan_id, table, self._clock(), document, requested_by)
         kept = self._plans.setdefault(plan_id, made)
-        for oldest in list(self._plans)[:-MAX_KEPT_PLANS]:
-            del self._plans[oldest]
+        while len(self._plans) > MAX_KEPT_PLANS:
+            counts = Counter(plan.requested_by for plan in self._plans.values())
+            most = max(counts.values())
+            plans = self._plans.values()
+            oldest = next(plan for plan in plans if counts[plan.requested_by] == most)
+            del self._plans[oldest.plan_id]
         return kept
 
     def plan(self, plan_id: str) -> KeptPlan | None:

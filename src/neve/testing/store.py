@@ -174,12 +174,15 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self._outcomes.append(outcome)
         self._add(counted(outcome))
 
-    def end(self, lease: Lease, state: JobState, reason: str) -> None:
+    def end(
+        self, lease: Lease, state: JobState, reason: str, *, is_tables_fault: bool = True
+    ) -> None:
         self._require_newest(lease)
         if self._jobs[lease.job_id].state.is_final:
             raise lease_lost(lease)
         self._change(lease.job_id, state, reason)
-        self._count(lease.table, state)
+        if is_tables_fault:
+            self._count(lease.table, state)
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         self._require_given_back(lease)

@@ -264,3 +264,22 @@ def test_who_acts_for_a_tenant_stands_in_the_tenants_own_log(edge, table):
     assert any(row["who"].endswith(":carl") and table in row["table"] for row in rows)
     other = edge.world.key("viewer", "lake.t_acme__*", tenant="beta")
     assert edge.world.client.get("/api/v1/audit", headers=other).json()["rows"] == []
+
+
+@pytest.mark.promise(53)
+def test_a_key_that_would_be_ignored_is_refused(edge, table):
+    headers = edge.world.key(tables=SALES, purge=True) | {"Idempotency-Key": "k"}
+    for operation, more in (
+        ("COMPACT", {"force": True}),
+        ("QUERY", {}),
+        ("CREATE_TABLE", {"schema": {"fields": FIELDS}, "if_not_exists": True}),
+    ):
+        status, answer = edge.send(operation, headers, table=table, **more)
+        assert status == 422, answer
+        assert f"not for {operation}" in answer["detail"]
+    assert edge.world.neve.job_page().jobs == ()
+    status, answer = edge.write(headers, table=table, idempotency_key="other")
+    assert status == 422
+    assert "differ" in answer["detail"]
+    assert [edge.write(headers, table=table, idempotency_key="k")[0] for _ in range(2)] == [200] * 2
+    assert edge.write(headers, table=table)[1]["repeated"]

@@ -296,6 +296,21 @@ def test_a_plan_is_not_approved_by_who_made_it(world):
     assert bob.json()["approved_by"].startswith("key:")
 
 
+@pytest.mark.promise(56)
+def test_lists_are_not_cut_by_what_others_have(make_world):
+    world = make_world(approval=["rollback"])
+    own, other = world.key(), world.key(tables="lake.hush", tenant="hush")
+    asked = {"snapshot_id": 1}
+    for headers, namespace in ((own, "acme"), (other, "hush")):
+        body = {"table": f"lake.{namespace}.events"}
+        assert world.client.post("/api/v1/plans", json=body, headers=headers).status_code == 201
+        path = f"/api/v1/tables/lake.{namespace}.events/rollback"
+        assert world.client.post(path, json=asked, headers=headers).status_code == 409
+    for kind in ("plans", "approvals"):
+        found = world.client.get(f"/api/v1/{kind}?limit=1", headers=own).json()[kind]
+        assert [item["table"] for item in found] == ["lake.acme.events"]
+
+
 @pytest.mark.promise(60)
 def test_a_tenant_has_so_many_jobs_at_once(make_world):
     world = make_world(quotas={"acme": {"max_open_jobs": 2}, "*": {"max_open_jobs": 0}})
@@ -365,6 +380,20 @@ def test_whoever_guesses_keys_is_stopped(make_world, monkeypatch):
     statuses = [world.client.get("/api/v1/jobs", headers=headers).status_code for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
     assert world.client.get("/api/v1/jobs", headers=world.key()).status_code == 200
+
+
+@pytest.mark.promise(57)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/health"), ("GET", "/ready?role=other"), ("GET", "/health?api_key=a")],
+)
+def test_nobody_fills_the_log_by_what_is_open_to_all(make_world, monkeypatch, method, path):
+    monkeypatch.setattr("neve.access.rates.FAILURES_PER_MINUTE", 3)
+    world = make_world()
+    statuses = {world.client.request(method, path).status_code for _ in range(10)}
+    assert all(400 <= status < 500 for status in statuses)
+    assert len(world.neve.access.audit_rows()) == 3
+    assert world.client.get("/health").status_code == 200
 
 
 @pytest.mark.promise(57)

@@ -106,6 +106,14 @@ def test_a_body_that_is_too_deep_is_refused(api, opening):
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:neve:problem:body-too-deep")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32-be"])
+def test_a_body_that_is_not_utf8_does_not_hide_its_depth(api, encoding):
+    # Half of this character looks like a quote, after which brackets would mean nothing.
+    text = '{"table": "\u2200", "options": ' + "[" * 100 + "]" * 100 + "}"
+    answer = api.post("/api/v1/compact", content=text.encode(encoding))
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:neve:problem:not-json")
+
+
 def test_an_answer_that_takes_too_long_is_given_up(neve, monkeypatch):
     go_on = threading.Event()
     monkeypatch.setattr("neve.neve.Neve.job_page", lambda *_, **__: go_on.wait(20))

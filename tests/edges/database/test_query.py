@@ -157,6 +157,16 @@ def test_without_a_statement_all_rows_are_told_up_to_a_limit(database):
 
 
 @pytest.mark.promise(54)
+@pytest.mark.parametrize(
+    "moment", ["'infinity'::DATE", "'290000-01-01'::DATE", "'-infinity'::TIMESTAMP"]
+)
+def test_a_moment_that_has_no_text_is_told_as_such(database, moment):
+    with pytest.raises(QueryRefused, match="moment outside of the years") as caught:
+        query(database, f"SELECT {moment} AS at")
+    assert "VARCHAR" in caught.value.next_step
+    assert query(database, f"SELECT CAST({moment} AS VARCHAR) AS at").row_count == 1
+
+
 def test_limits_of_rows_and_time_end_a_query(database, monkeypatch):
     limited = _with_query(database.rules, max_rows=2, max_seconds=0.5)
     assert query(database, limit=2).truncated

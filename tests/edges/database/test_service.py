@@ -85,6 +85,12 @@ def test_a_table_that_is_there_is_left_as_it_is(neve):
         ({"a": {"type": "long"}}, {"partitioning": [{"field": "a", "width": 3}]}),
         ({"a": {"type": "long"}}, {"partitioning": [{"field": "a"}, {"field": "a"}]}),
         ({"a": {"type": "uuid"}}, {"partitioning": [{"field": "a"}]}),
+        (
+            {"a": {"type": "timestamp"}},
+            {"partitioning": [{"field": "a"}, {"field": "a", "transform": "day"}]},
+        ),
+        ({"a": {"type": "struct", "fields": {"b": {"type": "long"}}}, "a.b": {"type": "long"}}, {}),
+        ({"a": {"type": "list", "element": {"type": "long"}}, "a.element": {"type": "long"}}, {}),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_nothing_is_made(neve, fields, more):
@@ -367,6 +373,20 @@ def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, datab
         "compaction_time_ms": 12.5,
         "small_files_remaining": 1,
     }
+
+
+def test_the_same_compaction_is_one_job_until_it_ends(neve, database):
+    five(database)
+    first, again = (database.begin_compact(ask("COMPACT")) for _ in range(2))
+    assert first.rewrite_job_id == again.rewrite_job_id
+    other = database.begin_compact(ask("COMPACT", max_files=3))
+    assert other.rewrite_job_id != first.rewrite_job_id
+
+    neve.cancel(first.rewrite_job_id)
+    later = database.begin_compact(ask("COMPACT"))
+    assert later.rewrite_job_id != first.rewrite_job_id
+    write(database, {"name": "a"})
+    assert database.begin_compact(ask("COMPACT")).rewrite_job_id != later.rewrite_job_id
 
 
 def test_no_more_files_than_are_wanted_are_planned(neve, database):

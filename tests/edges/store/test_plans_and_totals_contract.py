@@ -59,6 +59,18 @@ def test_only_so_many_plans_are_kept(store):
     assert store.plans.plan("p2") is not None
 
 
+def test_nobodys_plans_push_out_those_of_others(store):
+    store.plans.keep("ann-0", T, "{}", "ann")
+    store.plans.keep("bob-0", T, "{}", "bob")
+    for number in range(MAX_KEPT_PLANS + 5):
+        store.plans.keep(f"p{number}", T, "{}", "flood")
+    assert len(store.plans.newest(10_000)) == MAX_KEPT_PLANS
+    assert store.plans.plan("ann-0") is not None
+    assert store.plans.plan("bob-0") is not None
+    assert store.plans.plan("p6") is None
+    assert store.plans.plan("p7") is not None
+
+
 def test_a_job_is_found_by_its_key(store):
     job = store.submit("j1", replace(REQUEST, idempotency_key="k"))
     assert store.job_of_key("k") == job

@@ -195,6 +195,19 @@ def test_a_cancelled_job_says_nothing_about_its_table(store):
     assert store.failures_in_a_row(T) == 1
 
 
+def test_what_is_not_a_tables_fault_is_not_counted(store):
+    for number in range(2):
+        submit(store, f"j{number}", on="t")
+    first = store.claim_next(60)
+    store.end(first, JobState.FAILED, "a plan was too old", is_tables_fault=False)
+    store.release(first)
+    assert store.job(first.job_id).state is JobState.FAILED
+    assert store.failures_in_a_row(T) == 0
+
+    store.end(store.claim_next(60), JobState.FAILED, "no")
+    assert store.failures_in_a_row(T) == 1
+
+
 def test_workers_leave_a_table_alone_that_is_set_aside(store):
     submit(store, "j1", on="t")
     submit(store, "j2", on="u")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import replace
@@ -9,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 
+from neve.documents import to_text
 from neve.model.errors import (
     CatalogError,
     CommitUnknown,
@@ -249,6 +251,19 @@ def test_a_table_that_keeps_failing_is_set_aside_and_put_back_by_hand(
     lake.survey = survey
     assert store.put_back(TABLE)
     assert work(worker)
+    assert store.failures_in_a_row(TABLE) == 0
+
+
+@pytest.mark.promise(40)
+def test_plans_that_are_too_old_do_not_set_their_table_aside(worker, services, store, plan):
+    brought = replace(COMPACT, arguments={"plan": json.loads(to_text(plan()))})
+    jobs = [submit(services, brought) for _ in range(5)]
+    while work(worker):
+        pass
+
+    states = [store.job(job.job_id).state for job in jobs]
+    assert sorted(states) == [JobState.FAILED] * 4 + [JobState.SUCCEEDED]
+    assert store.set_aside_tables() == []
     assert store.failures_in_a_row(TABLE) == 0
 
 

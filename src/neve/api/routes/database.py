@@ -6,11 +6,13 @@ import asyncio
 from time import monotonic
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Header, Response
+from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 
 from neve.access.rights import Right
-from neve.api.access import IdempotencyKey, TheNeve, TheSettings, needs
+from neve.api.access import KEY_TEXT, TheNeve, TheSettings, needs
+from neve.api.shares import Shares
 from neve.database.bodies import (
     Compact,
     CompactAnswer,
@@ -23,10 +25,16 @@ from neve.database.bodies import (
     WriteAnswer,
 )
 from neve.database.compacting import still_running
+from neve.database.keys import key_of
 from neve.database.service import write_answer
 from neve.guarding import Guarded
+from neve.model.errors import QueryLimit
 
 router = APIRouter(tags=["database"])
+WriteKey = Annotated[
+    str | None,
+    Header(**KEY_TEXT, description="Of WRITE: the same records count once, however often sent."),
+]
 Answer = CreateTableAnswer | WriteAnswer | QueryAnswer | CompactAnswer
 
 
@@ -40,22 +48,35 @@ async def database(
     body: Annotated[Request, Body()],
     neve: TheNeve,
     settings: TheSettings,
+    request: HttpRequest,
     response: Response,
-    key: IdempotencyKey = None,
+    key: WriteKey = None,
 ) -> Answer:
     """One operation on one table of a tenant. WRITE is answered after its commit."""
     # What answers is made by the first request, which takes longer than a loop may wait.
     await run_in_threadpool(lambda: neve.database_rules)
+    key = key_of(body, key)
     match body:
         case CreateTable():
             return await run_in_threadpool(neve.create_table, body)
         case Query():
-            return await run_in_threadpool(neve.query, body)
+            return await _query(neve, body, request.app.state.queries)
         case Write():
             # No thread waits for the commit: as many writes as arrive are gathered.
             return write_answer(await asyncio.wrap_future(neve.begin_write(body, key)))
         case Compact():
             return await _compact(neve, body, response, settings.poll_seconds)
+
+
+async def _query(neve: Guarded, body: Query, shares: Shares) -> QueryAnswer:
+    patience = neve.database_rules.query.max_seconds
+    try:
+        async with shares.share(neve.share_of(body), patience):
+            return await run_in_threadpool(neve.query, body)
+    except TimeoutError:
+        raise QueryLimit(
+            "Too many queries of this tenant run at once.", next_step="Ask again in a while."
+        ) from None
 
 
 async def _compact(

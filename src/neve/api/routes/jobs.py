@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from neve.access.credentials import bearer_of
 from neve.access.rights import Right
 from neve.api.access import TheNeve, TheSettings, guarded, needs
 from neve.api.bodies import (
@@ -31,6 +32,8 @@ from neve.api.values import (
     make_cursor,
     read_cursor,
 )
+from neve.guarding import Guarded
+from neve.model.errors import NotAuthenticated
 from neve.model.events import RecordedEvent
 from neve.model.job import Job, JobState
 from neve.neve import Neve
@@ -96,16 +99,22 @@ def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
 
 async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
     """The job to follow; asked before the stream begins, so that there is a status to answer."""
-    neve = guarded(request)
-    if request.app.state.streams >= settings.max_streams:
-        raise Refusal(
-            503,
-            "too-many-streams",
-            f"{settings.max_streams} streams of events are open.",
-            "Try again later, or ask for the job now and then.",
-            {"Retry-After": "10"},
-        )
+    neve, streams = guarded(request), request.app.state.streams
+    if streams.total() >= settings.max_streams:
+        raise _too_many(settings.max_streams, "are open")
+    if neve.caller.is_known and streams[neve.caller.share] >= settings.max_streams_of_tenant:
+        raise _too_many(settings.max_streams_of_tenant, "of yours are open")
     return await run_in_threadpool(_job, neve, job_id)
+
+
+def _too_many(limit: int, which: str) -> Refusal:
+    return Refusal(
+        503,
+        "too-many-streams",
+        f"{limit} streams of events {which}.",
+        "Try again later, or ask for the job now and then.",
+        {"Retry-After": "10"},
+    )
 
 
 LastEvent = Annotated[
@@ -129,11 +138,11 @@ async def events(
     last_event_id: LastEvent = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
-    neve = guarded(request)
-    request.app.state.streams += 1
+    neve, streams = guarded(request), request.app.state.streams
+    streams[neve.caller.share] += 1
     try:
         seen = last_event_id
-        while True:
+        while await run_in_threadpool(_is_still_let_in, neve, request):
             # The state first: what is told after it is read in the next turn.
             now = await run_in_threadpool(neve.job, job.job_id)
             found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
@@ -147,7 +156,20 @@ async def events(
                 return
             await asyncio.sleep(settings.poll_seconds)
     finally:
-        request.app.state.streams -= 1
+        streams.subtract((neve.caller.share,))
+        if not streams[neve.caller.share]:
+            del streams[neve.caller.share]
+
+
+def _is_still_let_in(neve: Guarded, request: Request) -> bool:
+    """A stream may outlive the key or token that it was asked for with."""
+    if not neve.caller.is_known:
+        return True
+    try:
+        sent = bearer_of(request.headers.getlist("authorization"))
+        return neve.access.authenticate(sent) == neve.caller
+    except NotAuthenticated:
+        return False
 
 
 def page_of(

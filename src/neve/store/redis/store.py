@@ -184,11 +184,14 @@ class RedisStore(RedisEvents, RedisSchedules):
         state, text = outcome.status.job_state, to_text(outcome)
         told = (state, outcome.reason, text, self._history, json.dumps(counted(outcome)))
         spent = (str(outcome.bytes_rewritten), f"{outcome.actual_usd or 0.0:.17g}")
-        self._fenced("finish", lease, *_claim(lease), *told, *spent)
+        self._fenced("finish", lease, *_claim(lease), *told, *spent, "1")
 
-    def end(self, lease: Lease, state: JobState, reason: str) -> None:
+    def end(
+        self, lease: Lease, state: JobState, reason: str, *, is_tables_fault: bool = True
+    ) -> None:
         """End a job that has no outcome, or leave it to be resolved by reading the table."""
-        self._fenced("finish", lease, *_claim(lease), state, reason, "", self._history, "{}", *NONE)
+        said = (state, reason, "", self._history, "{}", *NONE, str(int(is_tables_fault)))
+        self._fenced("finish", lease, *_claim(lease), *said)
 
     def retry(self, lease: Lease, reason: str, delay_seconds: float = 0.0) -> Job:
         """Queue the job again after a failed attempt, and release the table."""

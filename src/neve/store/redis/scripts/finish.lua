@@ -1,4 +1,5 @@
--- arguments: job_id, epoch, state, reason, outcome or '', history, what to count, bytes, dollars
+-- arguments: job_id, epoch, state, reason, outcome or '', history, what to count, bytes, dollars,
+--   '0' where a failure is not the table's fault
 -- The lease may be over by now, but nobody else may have claimed the table or settled the job.
 return framed(function()
     local job_id, state, now = arg(1), arg(3), now_us()
@@ -10,7 +11,9 @@ return framed(function()
         redis.call('HSET', job_key(job_id), 'outcome', arg(5))
         redis.call('ZADD', key('outcomes'), whole(now), job_id)
     end
-    count_end(job[1], state)
+    if arg(10) ~= '0' then
+        count_end(job[1], state)
+    end
     add_totals(arg(7))
     if FINAL[state] then
         add_spent(job_id, arg(8), arg(9), now)
