@@ -4,6 +4,7 @@ import pytest
 from tests.system.engine_fixtures import house, rest_catalogs, spark
 from tests.system.stack_fixtures import lake, stack, trino_connect, trino_connection
 from tests.world.airflow_fixtures import airflow, airflow_connections
+from tests.world.checking import tool
 
 __all__ = [
     "airflow",
@@ -13,6 +14,7 @@ __all__ = [
     "rest_catalogs",
     "spark",
     "stack",
+    "tool",
     "trino_connect",
     "trino_connection",
 ]

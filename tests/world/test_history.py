@@ -99,10 +99,7 @@ def test_every_query_of_the_page_is_answered(shop, maintained):
     assert sizes == [["below 16 MB", 1, 4]]
 
 
-def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained, tmp_path):
-    program = [sys.executable, str(ROOT / "tools" / "stack" / "checkers.py"), "superset"]
-    told = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+def test_superset_takes_the_dashboard_and_answers_every_chart(stack, tool, maintained, tmp_path):
     facts = stack.facts["trino"]
     address = f"trino://{facts['user']}@{facts['host']}:{facts['port']}/iceberg"
     packer = [sys.executable, str(ROOT / "deploy" / "superset" / "bundle.py"), address, "shop"]
@@ -110,7 +107,7 @@ def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained,
     bundle.write_bytes(subprocess.run(packer, capture_output=True, check=True).stdout)
 
     done = subprocess.run(
-        [told.stdout.splitlines()[-1], str(SUPERSET), str(tmp_path), str(bundle)],
+        [tool("superset"), str(SUPERSET), str(tmp_path), str(bundle)],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
