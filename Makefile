@@ -124,6 +124,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
 	$(BIN)/python benchmarks/foreign_references.py --json-file $(RESULTS)/foreign_references.json
 	$(BIN)/python benchmarks/busy_writer.py --json-file $(RESULTS)/busy_writer.json
+	$(BIN)/python benchmarks/scale_out.py --json-file $(RESULTS)/scale_out.json
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
