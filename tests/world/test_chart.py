@@ -9,9 +9,6 @@ import yaml
 from tests.lock_file import ROOT
 from tests.world.checking import ran
 
-# Where nothing is cached, Go makes the programs first.
-pytestmark = pytest.mark.timeout(900)
-
 CHART = ROOT / "deploy" / "helm" / "neve"
 KINDS = {
     "ConfigMap", "Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Service",

@@ -11,9 +11,6 @@ import yaml
 from tests.lock_file import ROOT
 from tests.world.checking import ran
 
-# Where nothing is cached, Go makes the programs first.
-pytestmark = pytest.mark.timeout(900)
-
 WORKFLOWS = ROOT / ".github" / "workflows"
 
 

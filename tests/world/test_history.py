@@ -18,9 +18,6 @@ from tests.system.stack_fixtures import Lake, forget_tables
 from neve.trino import maintain_table
 from neve.trino.connect import connect, trino_errors
 
-# Where nothing is cached, Superset is installed first.
-pytestmark = pytest.mark.timeout(900)
-
 STACK, QUERIES = "start/stack.md", "queries.md"
 SUPERSET = Path(__file__).with_name("superset_session.py")
 

@@ -9,9 +9,6 @@ import pytest
 
 from neve.testing.spark_cluster import wait_for
 
-# Where nothing is cached, both are installed first.
-pytestmark = pytest.mark.timeout(900)
-
 DAGS = {"iceberg_maintenance", "nightly_table_compaction", "compact_on_new_snapshot"}
 
 
@@ -51,7 +48,7 @@ def test_airflow_has_the_dags_and_runs_none_of_them(started):
             return client.get("/api/v2/dags", headers=headers).json()["dags"]
 
         # It is ready before it has read all files.
-        wait_for("every DAG", lambda: {dag["dag_id"] for dag in dags()} == DAGS, 240)
+        wait_for("every DAG", lambda: {dag["dag_id"] for dag in dags()} == DAGS)
         assert all(dag["is_paused"] for dag in dags())
         errors = client.get("/api/v2/importErrors", headers=headers).json()
     assert errors["total_entries"] == 0

@@ -16,9 +16,6 @@ from pathlib import Path
 import pytest
 from tests.lock_file import ROOT, constraints, project
 
-# Where nothing is cached, Spark's package is built from its sources.
-pytestmark = pytest.mark.timeout(900)
-
 EXTRAS = project()["project"]["optional-dependencies"]
 VERSION = project()["project"]["version"]
 #: It holds most of what the others hold, so that it is tried without them.
