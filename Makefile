@@ -5,10 +5,10 @@ PYTEST := $(BIN)/python -m coverage run -m pytest
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-unit test-edges test-slow test-spark test-attack test-system test-world stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test test-unit test-edges test-slow test-spark test-attack test-system test-world test-world-quick stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: .venv/.ready ## Make .venv from the lock; find or install a Java.
 
@@ -48,9 +48,15 @@ test-system: setup ## Tests against real servers; they are started and stopped a
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
 
 test-world: setup ## Airflow, Superset, a Spark cluster, Nessie, Glue, wheels, Helm: real ones, by themselves.
+	$(BIN)/python tools/stack/checkers.py airflow superset promtool actionlint compose-schema \
+	  kubernetes-schemas kubeconform helm
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python -m pytest tests/world; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code
+
+test-world-quick: setup ## Of these, what is fetched within a minute: wheels, a Spark cluster, workflows, compose.
+	$(BIN)/python -m pytest tests/world/test_wheel.py tests/world/test_deployment.py \
+	  tests/world/test_spark_cluster.py
 
 stack-up: setup ## Start servers on loopback: S3, REST catalog, Trino, or PARTS="redis nessie …".
 	$(BIN)/python tools/stack/stack.py up $(PARTS)
@@ -118,6 +124,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
 	$(BIN)/python benchmarks/foreign_references.py --json-file $(RESULTS)/foreign_references.json
 	$(BIN)/python benchmarks/busy_writer.py --json-file $(RESULTS)/busy_writer.json
+	$(BIN)/python benchmarks/scale_out.py --json-file $(RESULTS)/scale_out.json
 	$(BIN)/python tools/stack/stack.py up
 	$(BIN)/python benchmarks/remote_copy.py --json-file $(RESULTS)/remote_copy.json; \
 	  code=$$?; $(BIN)/python tools/stack/stack.py down; exit $$code

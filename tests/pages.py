@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 #: Pages whose blocks are held to it, by the folder or the name.
-HELD = ("start", "guides", "queries.md", "troubleshooting.md", "index.md")
+HELD = ("start", "guides", "spark-clusters.md", "queries.md", "troubleshooting.md", "index.md")
 NOT_RUN = "Not run by "
 FENCE = re.compile(r"^```(\S*)(?: title=\"(.*?)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -16,7 +16,11 @@ from neve.settings import load_settings
 
 #: Languages that a test runs (bash, python, sql), reads (yaml, properties) or leaves alone (sh).
 KNOWN = {"bash", "python", "sql", "yaml", "properties", "sh"}
-VARIABLES = {"CATALOG_URI": "http://localhost:8181", "TRINO_PASSWORD": "a secret"}
+VARIABLES = {
+    "CATALOG_URI": "http://localhost:8181",
+    "HOSTNAME": "neve-0",
+    "TRINO_PASSWORD": "a secret",
+}
 PAGES = pages()
 
 

@@ -15,8 +15,8 @@ FOLDER = ROOT / "deploy" / "prometheus"
 
 @pytest.fixture(scope="module")
 def promtool():
-    program = ROOT / "tools" / "stack" / "promtool.py"
-    told = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    program = [sys.executable, str(ROOT / "tools" / "stack" / "checkers.py"), "promtool"]
+    told = subprocess.run(program, capture_output=True, text=True)
     if told.returncode:
         pytest.skip(f"There is no promtool: {told.stderr}")
     return told.stdout.splitlines()[-1]

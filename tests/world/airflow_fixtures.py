@@ -30,15 +30,13 @@ class Airflow:
     uri: str
     environment: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *command: str, seconds: float = 240, **variables: str) -> str:
+    def run(self, *command: str, **variables: str) -> str:
         """What a command of the environment says."""
-        done = self.attempt(*command, seconds=seconds, **variables)
+        done = self.attempt(*command, **variables)
         assert done.returncode == 0, (done.stdout + done.stderr)[-TAIL:]
         return done.stdout
 
-    def attempt(
-        self, *command: str, seconds: float = 240, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
+    def attempt(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             cwd=self.home,
@@ -46,7 +44,6 @@ class Airflow:
             capture_output=True,
             text=True,
             check=False,
-            timeout=seconds,
         )
 
     def variables(self, more: dict[str, str]) -> dict[str, str]:

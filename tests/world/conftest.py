@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.system.engine_fixtures import house, rest_catalogs, spark
 from tests.system.stack_fixtures import lake, stack, trino_connect, trino_connection
 from tests.world.airflow_fixtures import airflow, airflow_connections
+from tests.world.checking import tool
 
 __all__ = [
     "airflow",
@@ -13,9 +16,19 @@ __all__ = [
     "rest_catalogs",
     "spark",
     "stack",
+    "tool",
     "trino_connect",
     "trino_connection",
 ]
+
+#: Programs that are not ours are started, and where nothing is cached, made first.
+PATIENCE_SECONDS = 900
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(PATIENCE_SECONDS))
 
 
 def pytest_configure(config: pytest.Config) -> None:

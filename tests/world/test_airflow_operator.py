@@ -21,7 +21,7 @@ EVENT_DAG = CHECKOUT.joinpath(
     "integrations/airflow/src/neve_provider/example_dags/compact_on_new_snapshot.py"
 )
 NIGHTLY = CHECKOUT / "dags" / "iceberg_maintenance.py"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 500
 #: A task that holds a worker while it waits, and is tried again at once.
 RESUMED = """
 from datetime import UTC, datetime, timedelta
@@ -74,7 +74,6 @@ def test_an_ill_table_is_compacted_and_a_healthy_one_left_alone(
     assert lake.rows("events") == before
 
 
-@pytest.mark.timeout(900)
 def test_airflow_runs_dags_by_itself_and_a_task_that_was_killed_goes_on(
     airflow_connections, config, lake, tmp_path
 ):

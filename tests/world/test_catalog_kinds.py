@@ -66,7 +66,6 @@ class Kinds:
             [str(program), "--config", str(config), *words, "-o", "json"],
             capture_output=True,
             text=True,
-            timeout=280,
             check=False,
             env={**os.environ, **self.environment},
         )

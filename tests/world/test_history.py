@@ -18,9 +18,6 @@ from tests.system.stack_fixtures import Lake, forget_tables
 from neve.trino import maintain_table
 from neve.trino.connect import connect, trino_errors
 
-# Where nothing is cached, Superset is installed first.
-pytestmark = pytest.mark.timeout(900)
-
 STACK, QUERIES = "start/stack.md", "queries.md"
 SUPERSET = Path(__file__).with_name("superset_session.py")
 
@@ -99,10 +96,7 @@ def test_every_query_of_the_page_is_answered(shop, maintained):
     assert sizes == [["below 16 MB", 1, 4]]
 
 
-def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained, tmp_path):
-    program = [sys.executable, str(ROOT / "tools" / "stack" / "checkers.py"), "superset"]
-    told = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+def test_superset_takes_the_dashboard_and_answers_every_chart(stack, tool, maintained, tmp_path):
     facts = stack.facts["trino"]
     address = f"trino://{facts['user']}@{facts['host']}:{facts['port']}/iceberg"
     packer = [sys.executable, str(ROOT / "deploy" / "superset" / "bundle.py"), address, "shop"]
@@ -110,7 +104,7 @@ def test_superset_takes_the_dashboard_and_answers_every_chart(stack, maintained,
     bundle.write_bytes(subprocess.run(packer, capture_output=True, check=True).stdout)
 
     done = subprocess.run(
-        [told.stdout.splitlines()[-1], str(SUPERSET), str(tmp_path), str(bundle)],
+        [tool("superset"), str(SUPERSET), str(tmp_path), str(bundle)],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]

@@ -140,7 +140,7 @@ def lake(tmp_path: Path, cluster: SparkCluster, bare_python: str) -> Iterator[La
 
 
 def outcome_of(process: subprocess.Popen[str]) -> dict[str, Any]:
-    said, errors = process.communicate(timeout=240)
+    said, errors = process.communicate()
     assert process.returncode == 0, said + errors
     outcome: dict[str, Any] = json.loads(said)
     return outcome
@@ -258,7 +258,6 @@ def test_executors_that_cannot_run_tasks_are_told(
         [sys.executable, "-c", QUESTIONS, str(lake.folder / "neve.yaml"), *asked],
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
     )

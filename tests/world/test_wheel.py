@@ -16,9 +16,6 @@ from pathlib import Path
 import pytest
 from tests.lock_file import ROOT, constraints, project
 
-# Where nothing is cached, Spark's package is built from its sources.
-pytestmark = pytest.mark.timeout(900)
-
 EXTRAS = project()["project"]["optional-dependencies"]
 VERSION = project()["project"]["version"]
 #: It holds most of what the others hold, so that it is tried without them.
@@ -78,8 +75,12 @@ class Place:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The folder with the source archive, and the wheel that was made from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    return build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+def build(project, folder):
+    words = ["--no-isolation", "--outdir", str(folder), str(project)]
+    command = [sys.executable, "-m", "build", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -107,19 +108,36 @@ def bare(make_place):
 
 
 def test_the_wheel_holds_all_of_the_package_and_nothing_else(built):
-    (wheel,) = built.glob("*.whl")
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if not is_about(name)}
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src/neve"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    packed, _ = contents(built)
 
-    assert packed == {name.removeprefix("src/") for name in listed.split()}
+    assert packed == files_of("src/neve")
     assert "neve/py.typed" in packed
 
 
-def is_about(name: str) -> bool:
-    return ".dist-info/" in name
+def test_the_wheel_of_the_provider_needs_airflow_and_nothing_of_neve(tmp_path):
+    packed, about = contents(build(ROOT / "integrations" / "airflow", tmp_path))
+
+    assert packed == files_of("integrations/airflow/src/neve_provider")
+    needed = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==).*$", about, re.MULTILINE)
+    assert sorted(needed) == ["apache-airflow", "httpx"]
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert "build --no-isolation --outdir dist integrations/airflow\n" in workflow
+
+
+def contents(folder: Path) -> tuple[set[str], str]:
+    """What a wheel brings, and what it says of itself."""
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        about = [name for name in wheel.namelist() if ".dist-info/" in name]
+        (metadata,) = (name for name in about if name.endswith("/METADATA"))
+        return set(wheel.namelist()) - set(about), wheel.read(metadata).decode()
+
+
+def files_of(folder: str) -> set[str]:
+    """Files of a package that git has or would have, as a wheel names them."""
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {name.partition("src/")[2] for name in told.split()}
 
 
 def test_the_source_archive_holds_what_it_takes_to_work_on_it(built):

@@ -1,10 +1,11 @@
-"""Say where a program is that checks files of deploy/ and .github/; Go makes it once.
+"""Say where programs are that check files of deploy/, dags/ and .github/; each is made once.
 
-    python tools/stack/checkers.py NAME
+    python tools/stack/checkers.py NAME …
 
-The names: helm, kubeconform, actionlint; superset, which is the Python of its environment; and two
-that are no programs, kubernetes-schemas and compose-schema: a folder of JSON Schemas of what
-Kubernetes takes, made from its own description, and the one of what compose takes.
+The names: helm, kubeconform and actionlint, which Go makes; airflow and superset, which are the
+Pythons of their environments; promtool; and two that are no programs, kubernetes-schemas and
+compose-schema: a folder of JSON Schemas of what Kubernetes takes, made from its own description,
+and the one of what compose takes.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import airflow_home
 from fetching import go_install, go_module, once
 from kubernetes_schemas import KUBERNETES, write_schemas
 from layout import StackError, cache_folder
+from promtool import promtool
 from superset import superset
 
 PACKAGES = {
@@ -66,15 +69,18 @@ KNOWN: dict[str, Callable[[], Path]] = {
     **{name: partial(checker, name) for name in PACKAGES},
     "kubernetes-schemas": schemas,
     "compose-schema": compose_schema,
+    "airflow": lambda: airflow_home.fetch(cache_folder()) / "bin" / "python",
+    "promtool": promtool,
     "superset": superset,
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in KNOWN:
-        print(f"usage: checkers.py {' | '.join(KNOWN)}", file=sys.stderr)
+    if len(sys.argv) < 2 or not set(sys.argv[1:]) <= KNOWN.keys():
+        print(f"usage: checkers.py {' | '.join(KNOWN)} …", file=sys.stderr)
         sys.exit(2)
     try:
-        print(KNOWN[sys.argv[1]]())
+        for name in sys.argv[1:]:
+            print(KNOWN[name](), flush=True)
     except StackError as error:
         print(f"stack: {error}", file=sys.stderr)
         sys.exit(1)

@@ -1,6 +1,4 @@
-"""Say where promtool is; it is fetched once where this machine has none.
-
-    python tools/stack/promtool.py
+"""Where promtool is; it is fetched once where this machine has none.
 
 It comes with Debian's package of Prometheus, of which nothing is installed.
 """
@@ -8,11 +6,10 @@ It comes with Debian's package of Prometheus, of which nothing is installed.
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from fetching import debian_package, once
-from layout import StackError, cache_folder
+from layout import cache_folder
 
 PROGRAM = "promtool"
 
@@ -25,11 +22,3 @@ def promtool() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     folder = once(cache / "prometheus", lambda into: debian_package("prometheus", into))
     return folder / "usr" / "bin" / PROGRAM
-
-
-if __name__ == "__main__":
-    try:
-        print(promtool())
-    except StackError as error:
-        print(f"stack: {error}", file=sys.stderr)
-        sys.exit(1)
