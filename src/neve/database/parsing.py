@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.tokens import TokenType
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import TokenType
 
 DIALECT = "duckdb"
 #: Steps over tokens, for each of them and besides. Statements of people take one or two for each.
@@ -21,7 +22,7 @@ class TooManySteps(Exception):
     """Not one of sqlglot's errors, which it takes for a reading that failed."""
 
 
-class _Parser(DuckDB.Parser):
+class _Parser(DuckDBParser):
     steps_left = 0
 
     def _advance(self, times: int = 1) -> None:
