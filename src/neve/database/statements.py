@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from unicodedata import category
 
-from sqlglot import exp, parse
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from neve.database.allowed import FUNCTIONS, NAMED_FUNCTIONS, NODES
 from neve.database.names import is_name
+from neve.database.parsing import DIALECT, TooManySteps, parse_bounded
 from neve.database.pushing import conditions_on
 from neve.model.database import Wanted
 from neve.model.errors import QueryRefused
@@ -27,7 +28,6 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 MAX_LENGTH = 20_000
 MAX_NODES = 5_000
 MAX_DEPTH = 60
-DIALECT = "duckdb"
 RELATION = "relation_"
 GIVEN = "given_"
 #: Controls and halves of characters.
@@ -62,6 +62,13 @@ def select_all(table: str, max_rows: int) -> Statement:
 
 def read_statement(text: str) -> Statement:
     """What the text asks for, or QueryRefused with the reason."""
+    try:
+        return _read(text)
+    except RecursionError:
+        raise _refused("it is nested too deeply") from None
+
+
+def _read(text: str) -> Statement:
     tree = _parse(text)
     _check_size(tree)
     for node in tree.walk():
@@ -78,12 +85,12 @@ def _parse(text: str) -> exp.Expr:
     if any(category(character) in UNUSABLE and character not in SPACES for character in text):
         raise _refused("it holds characters that are none")
     try:
-        found = [tree for tree in parse(text, read=DIALECT) if tree is not None]
+        found = parse_bounded(text)
+    except TooManySteps:
+        raise _refused("it takes too long to read") from None
     except SqlglotError as error:
         line = str(error).splitlines()[0].split(". Line")[0]
         raise _refused(f"it cannot be read: {line[:200]}") from None
-    except RecursionError:
-        raise _refused("it is nested too deeply") from None
     if len(found) != 1:
         raise _refused(f"it holds {len(found)} statements, and one is wanted")
     tree = found[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,25 @@ def test_without_a_statement_all_rows_are_told_up_to_a_limit(database):
 
 
 @pytest.mark.promise(54)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1 FROM users" + " JOIN users" * 30,
+        "SELECT 1 FROM users" + " JOIN (SELECT 1 FROM users" * 10 + " JOIN users" * 10 + ")" * 10,
+        "SELECT name" + "[1]" * 6_000,
+        "SELECT name" + ".f()" * 4_000,
+        "WITH a AS (" * 100 + "SELECT 1" + ") SELECT 1" * 100,
+        "SELECT " + "abs(" * 3_000,
+    ],
+)
+def test_a_statement_that_takes_long_to_read_is_refused_at_once(database, statement):
+    # By the processor's time: a machine may be busy.
+    began = time.thread_time()
+    with pytest.raises(QueryRefused):
+        query(database, statement)
+    assert time.thread_time() - began < 2
+
+
 @pytest.mark.parametrize(
     "moment", ["'infinity'::DATE", "'290000-01-01'::DATE", "'-infinity'::TIMESTAMP"]
 )
