@@ -101,7 +101,12 @@ def stack() -> RunningStack:
     default = Path(os.environ.get("NEVE_STACK_HOME", CHECKOUT / ".neve" / "stack")) / "stack.json"
     path = Path(os.environ.get("NEVE_STACK_JSON", default))
     try:
-        facts = json.loads(path.read_text())
+        # Facts outlive a part that somebody stopped.
+        facts = {
+            name: part
+            for name, part in json.loads(path.read_text()).items()
+            if path.with_name(f"{name}.pid").exists()
+        }
         for part in facts.values():
             socket.create_connection(("127.0.0.1", part["port"]), timeout=5).close()
     except (OSError, ValueError) as error:

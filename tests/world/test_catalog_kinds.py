@@ -23,7 +23,7 @@ from moto.server import ThreadedMotoServer
 from pyiceberg.catalog import Catalog, load_catalog
 from tests.system.engine_fixtures import IMPATIENT
 from tests.system.stack_fixtures import RunningStack, forget_tables
-from tests.system.vending import vending_catalog
+from tests.system.vending import TOKENS, vending_catalog
 
 from neve.catalog.connect import pyiceberg_properties
 
@@ -50,6 +50,9 @@ class Kinds:
 
     def opened(self, name: str, **changes: str) -> Catalog:
         properties = {**self.catalogs[name], **changes}
+        if "credential" in properties:
+            # Without it pyiceberg finds the same address, and warns; Neve's own use is without it.
+            properties["oauth2-server-uri"] = properties["uri"] + TOKENS
         return load_catalog(name, **pyiceberg_properties(properties, name))
 
     def neve(self, *words: str, **others: dict[str, str]) -> tuple[int, dict[str, Any], str]:
