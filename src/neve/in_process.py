@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from neve.catalog.connect import Catalogs
 from neve.catalog.replacing import replace_files
-from neve.model.errors import EngineNeeded
+from neve.model.errors import EngineNeeded, ExecutionError, ParquetError
 from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rebase import FileChange
 from neve.model.rewrite import FileDetails, RewriteTask, SpliceRequirements, TaskResult
@@ -66,7 +66,12 @@ class InProcessEngine:
         storage = storage_as_pyiceberg(self._catalogs.load(table).io.properties)
         results = []
         for number, task in enumerate(tasks, 1):
-            results.append(run_task(task, wanted, storage, 0))
+            try:
+                results.append(run_task(task, wanted, storage, 0))
+            except ParquetError as error:
+                # As Spark has it: the job fails, and all names of its tasks may be left behind.
+                what = f"Rewriting files of table {table} failed: {error.message}"
+                raise ExecutionError(what, next_step=error.next_step) from error
             reporter.progress(number, len(tasks))
         return results
 

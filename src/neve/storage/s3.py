@@ -6,12 +6,13 @@ import base64
 import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from neve.model.errors import ParquetError, ParquetUnsupported
+from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
 from neve.retries import RetryPolicy, retrying
 from neve.storage.readers import FIRST_READ_BYTES, whole
 
@@ -72,6 +73,8 @@ class Fetched:
     data: bytes
     size_bytes: int
     etag: str
+    #: The MD5 of the whole object, where the ETag is one.
+    md5: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ class S3Store:
                 raise _changed(path) from error
             raise
         except (BotoCoreError, EOFError) as error:
-            raise ParquetError(f"{path} cannot be read: the answers broke off.") from error
+            what = f"{path} cannot be read: the answers broke off."
+            raise S3Refused(what, "", 0) from error
 
     def _read(self, path: str, answer: Mapping[str, Any], etag: str | None) -> Fetched:
         length = int(answer["ContentLength"])
@@ -133,16 +137,22 @@ class S3Store:
             raise ParquetError(f"{path} cannot be read: the store does not hand out ranges.")
         if etag is not None and _unquoted(answer["ETag"]) != etag:
             raise _changed(path)
-        with answer["Body"] as body:
+        # As its own context it hands out what is below it, whose errors are not the client's.
+        with closing(answer["Body"]) as body:
             data: bytes = body.read()
         with self._lock:
             self.counts.bytes_read += len(data)
         if len(data) != length:
             raise EOFError(f"{len(data)} of {length} bytes")
-        return Fetched(data, int(size or 0), _unquoted(answer["ETag"]))
+        found = _unquoted(answer["ETag"])
+        md5 = found if is_digest(found) and not _has_own_key(answer) else None
+        return Fetched(data, int(size or 0), found, md5)
 
     def pieces(self, path: str, piece_bytes: int) -> Iterator[bytes]:
-        """A whole object, from its first byte to its last; a small one by one request."""
+        """A whole object, from its first byte to its last; a small one by one request.
+
+        The bytes are held against the ETag where that is their digest, after the last piece.
+        """
         try:
             first = self.fetch(path, f"bytes=0-{piece_bytes - 1}")
         except S3Refused as error:
@@ -150,11 +160,16 @@ class S3Store:
                 return
             raise
         size = first.size_bytes
+        digest = hashlib.md5(first.data, usedforsecurity=False)
         yield whole(first.data, path, 0, min(piece_bytes, size))
         for offset in range(piece_bytes, size, piece_bytes):
             length = min(piece_bytes, size - offset)
             span = f"bytes={offset}-{offset + length - 1}"
-            yield whole(self.fetch(path, span, first.etag).data, path, offset, length)
+            piece = whole(self.fetch(path, span, first.etag).data, path, offset, length)
+            digest.update(piece)
+            yield piece
+        if first.md5 not in (None, digest.hexdigest()):
+            raise ParquetCorrupt(f"{path} came with other bytes than its ETag is the digest of.")
 
     def begin(self, path: str, options: Mapping[str, str]) -> str:
         """Begin an upload. It is invisible until it is completed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,8 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from botocore.exceptions import NoCredentialsError
+from botocore.response import StreamingBody
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from tests.unit.parquet.fake_s3 import FakeS3, error
+from urllib3.exceptions import ProtocolError
 
 from neve.model.errors import ParquetError
 from neve.model.facts import DeleteKind
@@ -26,6 +31,7 @@ from neve.model.rewrite import (
     TaskInput,
     TaskResult,
 )
+from neve.parquet.assembly import files as assembled
 from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.vectors import write_puffin
 from neve.spark.rewrite import files
@@ -326,3 +332,155 @@ def test_vectors_are_read_without_the_file_around_them(bucket) -> None:
         ranges = [one["Range"] for one in bucket.client.called("get_object") if one["Key"] == "v"]
         first, last = written[0].offset, written[0].offset + written[0].length - 1
         assert ranges == [f"bytes={first}-{last}"]
+
+
+def by_position(bucket: Bucket, source: TaskInput) -> DeleteDetails:
+    pairs = pa.table([[source.path] * 2, [0, 7]], schema=POSITIONS)
+    path, size_bytes = bucket.put_table("p", pairs)
+    return DeleteDetails(path, DeleteKind.POSITION, "parquet", size_bytes, 2, 5)
+
+
+def by_key(bucket: Bucket) -> DeleteDetails:
+    path, size_bytes = bucket.put_table("e", pa.table([[1, 2]], schema=KEYS))
+    return DeleteDetails(
+        path, DeleteKind.EQUALITY, "parquet", size_bytes, 2, 6, None, equality_ids=(1,)
+    )
+
+
+def test_a_name_that_only_iceberg_reaches_does_not_become_a_file_of_this_machine(
+    s3, monkeypatch
+) -> None:
+    sources = [s3.source(0), s3.source(1)]
+    monkeypatch.setattr(files, "local_path", lambda location: str(s3.folder / "here"))
+    s3.root = "s3a://b"
+
+    result = run(s3, *sources)
+
+    assert "s3a://b/new-0 lies where only Iceberg" in str(result.refused)
+    assert not (s3.folder / "here").exists()
+
+
+def test_deletes_that_only_iceberg_reaches_leave_the_group_to_it(s3) -> None:
+    source = s3.source(0)
+    elsewhere = replace(by_position(s3, source), path="s3a://b/p")
+
+    result = run(s3, source, deletes=(elsewhere,))
+
+    assert "s3a://b/p lies where only Iceberg" in str(result.refused)
+
+
+@pytest.mark.parametrize("name", ["p", "e"])
+def test_damaged_deletes_are_refused_by_their_own_name(bucket, name) -> None:
+    source = bucket.source(0)
+    delete = by_position(bucket, source) if name == "p" else by_key(bucket)
+    bucket.put(name, b"x" * delete.size_bytes)
+
+    result = run(bucket, source, deletes=(delete,))
+
+    assert f"{bucket.root}/{name} cannot be read" in str(result.refused)
+
+
+def test_a_source_whose_keys_cannot_be_read_is_refused_by_its_own_name(bucket) -> None:
+    source, delete = bucket.source(0), by_key(bucket)
+    data = bucket.get("0.parquet")
+    bucket.put("0.parquet", data[:4] + b"\xff" * 600 + data[604:])
+
+    result = run(bucket, source, deletes=(delete,))
+
+    assert f"{bucket.root}/0.parquet cannot be read" in str(result.refused)
+
+
+@pytest.mark.parametrize("step", ["write_all", "copy_range", "publish"])
+def test_a_disk_that_is_full_in_between_leaves_the_group_to_iceberg(
+    bucket, monkeypatch, step
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(assembled, step, full)
+
+    result = run(bucket, bucket.source(0), bucket.source(1))
+
+    assert "disk does not take objects: No space left" in str(result.refused)
+    assert bucket.names() == {"0.parquet", "1.parquet"}
+
+
+def test_a_disk_without_room_for_a_folder_leaves_the_group_to_iceberg(bucket, monkeypatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.tempfile, "mkdtemp", full)
+
+    assert "No space left" in str(run(bucket, bucket.source(0)).refused)
+
+
+def test_a_new_file_that_is_not_what_was_written_is_called_by_its_name(bucket, monkeypatch) -> None:
+    written = assembled.read_footer
+    monkeypatch.setattr(assembled, "read_footer", lambda r: replace(written(r), rows=1))
+
+    result = run(bucket, bucket.source(0), bucket.source(1))
+
+    assert f"{bucket.root}/new-0" in str(result.refused)
+    assert str(bucket.folder) not in str(result.refused)
+
+
+@pytest.mark.parametrize("why", [NoCredentialsError(), error("AccessDenied", 403)])
+def test_a_client_without_the_credentials_leaves_the_group_to_iceberg(s3, why) -> None:
+    s3.client.inject("get_object", why)
+
+    result = run(s3, s3.source(0))
+
+    assert "does not get through: s3://b/0.parquet" in str(result.refused)
+
+
+class BrokenOff:
+    """A body as the client's connection hands it out."""
+
+    def read(self, amount: int | None = None) -> bytes:
+        raise ProtocolError("Connection broken")
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+@pytest.mark.parametrize(("times", "is_read"), [(2, True), (3, False)])
+def test_answers_that_break_off_are_asked_for_again(s3, times, is_read) -> None:
+    def cut(answer) -> None:
+        answer["Body"] = StreamingBody(BrokenOff(), answer["ContentLength"])
+
+    s3.client.inject("get_object", cut, after=True, times=times)
+
+    result = run(s3, s3.source(0))
+
+    assert [file.rows_out for file in result.files] == ([ROWS] if is_read else [])
+    assert is_read or "the answers broke off" in str(result.refused)
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_other_bytes_than_the_store_has_are_found(s3, monkeypatch, pieces) -> None:
+    source = s3.source(0)
+    monkeypatch.setattr(files, "PIECE_BYTES", source.size_bytes // pieces + 1)
+
+    def flip(answer) -> None:
+        data = bytearray(answer["Body"].read())
+        data[10] ^= 1
+        answer["Body"] = StreamingBody(io.BytesIO(bytes(data)), len(data))
+
+    s3.client.inject("get_object", flip, after=True)
+
+    result = run(s3, source)
+
+    assert "s3://b/0.parquet came with other bytes" in str(result.refused)
+
+
+def test_an_etag_under_keys_of_ones_own_is_no_digest_of_a_source(s3) -> None:
+    source = s3.source(0)
+    data, _ = s3.client.objects["0.parquet"]
+    s3.client.objects["0.parquet"] = (data, "0" * 32)
+
+    def under_key(answer) -> None:
+        answer["ServerSideEncryption"] = "aws:kms"
+
+    s3.client.inject("get_object", under_key, after=True)
+
+    assert [file.rows_out for file in run(s3, source).files] == [ROWS]

@@ -7,7 +7,6 @@ is whole and proven.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import tempfile
@@ -18,11 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from neve.model.errors import ParquetError, ParquetUnsupported
+from neve.model.errors import ParquetCorrupt, ParquetError, ParquetUnsupported
 from neve.model.sizes import format_size
 from neve.planning.refusals import ARROW_SCHEMES, STORE_SCHEME
 from neve.storage.access import Storage, local_path
-from neve.storage.readers import PIECE_BYTES, Closing, LocalReader, pieces_of
+from neve.storage.readers import PIECE_BYTES, Closing, LocalReader, pieces_of, whole
 
 if TYPE_CHECKING:
     from neve.storage.arrow import ArrowStore
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 FETCHED_AT_ONCE: Final = 8
 #: Sources, new files, and some more for what encodes worse than before.
 ROOM_FOR_EACH_BYTE: Final = 2.5
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TaskFiles(Closing):
@@ -46,27 +44,25 @@ class TaskFiles(Closing):
 
     def fetch(self, locations: Sequence[str], size_bytes: int) -> None:
         """Bring those that are objects here; about so many bytes will be."""
-        objects = [each for each in dict.fromkeys(locations) if _is_object(each)]
+        objects = [each for each in dict.fromkeys(locations) if is_object(each)]
         if not objects:
             return
-        if objects[0].startswith(STORE_SCHEME):
+        if any(each.startswith(STORE_SCHEME) for each in objects):
             # Threads would each make one, and requests are counted in one.
             self._store()
-        free, needed = shutil.disk_usage(self._folder).free, int(ROOM_FOR_EACH_BYTE * size_bytes)
-        if free < needed:
-            raise ParquetUnsupported(
-                f"A task needs {format_size(needed)} of its executor's disk for objects, of which "
-                f"{format_size(free)} are free."
-            )
-        with (
-            _full_disk_refuses(),
-            ThreadPoolExecutor(FETCHED_AT_ONCE, "task-fetch") as pool,
-        ):
-            list(pool.map(self.local, objects))
+        with _bad_disk_refuses():
+            free = shutil.disk_usage(self._folder).free
+            if free < (needed := int(ROOM_FOR_EACH_BYTE * size_bytes)):
+                raise ParquetUnsupported(
+                    f"A task needs {format_size(needed)} of its executor's disk for objects, of "
+                    f"which {format_size(free)} are free."
+                )
+            with ThreadPoolExecutor(FETCHED_AT_ONCE, "task-fetch") as pool:
+                list(pool.map(self.local, objects))
 
     def local(self, location: str) -> str:
         """Where the file is on this machine; an object is brought here the first time."""
-        if not _is_object(location):
+        if not is_object(location):
             return local_path(location)
         if location not in self._fetched:
             # Several threads may ask, each for another one.
@@ -78,35 +74,52 @@ class TaskFiles(Closing):
     def open(self, location: str) -> LocalReader:
         """A reader that is called by its location where that is not a path."""
         reader = LocalReader(self.local(location))
-        if _is_object(location):
+        if is_object(location):
             reader.path = location
         return reader
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """Some bytes of a file, of which the rest is not needed."""
-        if not _is_object(location) or location in self._fetched:
+        if not is_object(location) or location in self._fetched:
             with self.open(location) as reader:
                 return reader.read_at(offset, length)
         if location.startswith(STORE_SCHEME):
             span = f"bytes={offset}-{offset + length - 1}"
-            return self._store().fetch(location, span).data
+            with _through_client():
+                return whole(self._store().fetch(location, span).data, location, offset, length)
         with _through_arrow(), self._arrow.open(location) as stored:
             return stored.read_at(offset, length)
 
     def target(self, name: str) -> Path:
         """Where a new file is written before it is called so, or right away where it stays."""
-        if _is_object(name):
+        if is_object(name):
             return Path(self._folder, f"new-{self._sent}")
         path = Path(local_path(name))
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
+    @contextmanager
+    def writing(self, name: str) -> Iterator[None]:
+        """While a new file is made: what fails is told by its name, and a bad disk refuses."""
+        try:
+            yield
+        except ParquetError as error:
+            if not is_object(name):
+                raise
+            is_refusal = isinstance(error, (ParquetCorrupt, ParquetUnsupported))
+            if not is_refusal and isinstance(error.__cause__, OSError):
+                raise _bad_disk(error.__cause__) from error
+            error.message = error.message.replace(str(self.target(name)), name)
+            error.args = (error.message,)
+            raise
+
     def hand_over(self, name: str) -> tuple[str, ...]:
         """Make what was written under `target` the file of that name; answers notes.
 
-        Whatever fails, no file of that name is left that nobody else has written.
+        Whatever fails, no file of that name is left that nobody else has written; but where the
+        completion's answer is lost and ETags are no digests, nobody can tell whose it is.
         """
-        if not _is_object(name):
+        if not is_object(name):
             return ()
         path = self.target(name)
         with LocalReader(path) as reader:
@@ -143,16 +156,25 @@ class TaskFiles(Closing):
     def _download(self, location: str, path: str) -> None:
         with open(path, "xb") as target:
             if location.startswith(STORE_SCHEME):
-                for piece in self._store().pieces(location, PIECE_BYTES):
-                    target.write(piece)
+                with _through_client():
+                    for piece in self._store().pieces(location, PIECE_BYTES):
+                        target.write(piece)
                 return
             with _through_arrow(), self._arrow.open(location) as reader:
                 for piece in pieces_of(reader):
                     target.write(piece)
 
 
-def _is_object(location: str) -> bool:
-    return location.startswith((STORE_SCHEME, *ARROW_SCHEMES))
+def is_object(location: str) -> bool:
+    """Whether a file has to be brought here; what only Iceberg reaches is refused.
+
+    Any other scheme would be taken for a folder of this machine.
+    """
+    if location.startswith((STORE_SCHEME, *ARROW_SCHEMES)):
+        return True
+    if location.startswith(("file:", "/")):
+        return False
+    raise ParquetUnsupported(f"{location} lies where only Iceberg reaches it.")
 
 
 @contextmanager
@@ -168,11 +190,26 @@ def _through_arrow() -> Iterator[None]:
 
 
 @contextmanager
-def _full_disk_refuses() -> Iterator[None]:
-    """Iceberg needs no room on disk for what it rewrites."""
+def _through_client() -> Iterator[None]:
+    """The same for S3: a table may be read with what only its own FileIO has."""
+    from neve.storage.s3 import S3Refused
+
+    try:
+        yield
+    except S3Refused as error:
+        raise ParquetUnsupported(f"A task does not get through: {error.message}") from error
+
+
+@contextmanager
+def _bad_disk_refuses() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise ParquetUnsupported("The executor's disk is full.") from error
-        raise ParquetError(f"Objects cannot be brought here: {error}.") from error
+        raise _bad_disk(error) from error
+
+
+def _bad_disk(error: OSError) -> ParquetUnsupported:
+    """Iceberg needs no room on disk for what it rewrites."""
+    return ParquetUnsupported(
+        f"The executor's disk does not take objects: {error.strerror or error}."
+    )

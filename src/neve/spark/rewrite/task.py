@@ -10,6 +10,7 @@ from typing import cast
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported, RowsError
 from neve.model.policy import Engine
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult, WrittenFile
+from neve.spark.rewrite.files import is_object
 from neve.spark.rewrite.inputs import TaskInputs
 from neve.storage.access import Storage
 
@@ -33,6 +34,12 @@ def run_task(
         # Another attempt's name might be one that it is still writing to.
         why = f"The task was lost {attempt} times, and no names are left for another attempt."
         return TaskResult(task.group_id, (), why, task.names_before(attempt), attempt)
+    try:
+        # An output of a scheme that nobody here knows would become a file of this machine.
+        for names in task.outputs:
+            is_object(names[0])
+    except ParquetUnsupported as error:
+        return TaskResult(task.group_id, (), error.message, task.names_before(attempt), attempt)
     with TaskInputs(task, wanted, storage) as inputs:
         return _down_the_ladder(inputs, attempt)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -58,7 +59,8 @@ class Deletes:
                 found[delete.referenced_path].append(self._vector(delete))
             elif delete.kind is DeleteKind.POSITION and reached:
                 source = self._open_file(delete.path)
-                of_file = read_position_deletes(source, delete.format, reached)
+                with _decoding(delete.path):
+                    of_file = read_position_deletes(source, delete.format, reached)
                 for path, positions in of_file.items():
                     found[path].append(positions)
         for keys in self._keys():
@@ -92,7 +94,9 @@ class Deletes:
                 f"Equality deletes in {delete.format} files are not read natively."
             )
         chosen = self._layout.schema.select(delete.equality_ids)
-        table = pq.ParquetFile(self._open_file(delete.path)).read(use_threads=False)
+        opened = self._open_file(delete.path)
+        with _decoding(delete.path):
+            table = pq.ParquetFile(opened).read(use_threads=False)
         return evolve(table, chosen, self._layout.mapping), delete.data_sequence_number
 
     def _by_keys(self, one: TaskInput, keys: EqualityDeletes) -> Positions:
@@ -102,11 +106,21 @@ class Deletes:
         source = OpenedSource(FileRows(self._layout, one), self._open_file(one.path))
         field_ids = [field.id for field in keys.schema.fields]
         found = [_NONE]
-        for ordinal, first_row, _ in source.row_groups():
-            if keys.may_hold(_ranges(source.file, ordinal, keys), number):
-                rows = source.rows.columns(source, ordinal, first_row, field_ids)
-                found.append(np.flatnonzero(keys.deleted(rows, number)) + first_row)
+        with _decoding(one.path):
+            for ordinal, first_row, _ in source.row_groups():
+                if keys.may_hold(_ranges(source.file, ordinal, keys), number):
+                    rows = source.rows.columns(source, ordinal, first_row, field_ids)
+                    found.append(np.flatnonzero(keys.deleted(rows, number)) + first_row)
         return np.concatenate(found)
+
+
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
+    """Arrow does not say which file it cannot read, or calls it by where it was brought."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise RowsCorrupt(f"{path} cannot be read as Parquet ({type(error).__name__}).") from error
 
 
 def applies(delete: DeleteDetails, one: TaskInput) -> bool:

@@ -98,17 +98,19 @@ def _write(
     reads = LiveReads(sources, share, _dictionaries(plan))
     check = FileCheck(sources, share, plan, reads, inputs.wanted.verify)
     wanted = plan.wanted
-    result = assemble_local(
-        plan,
-        path,
-        provider=LiveColumns(reads, dict(zip(wanted.top_field_ids, wanted.arrow, strict=True))),
-        options=layout.encoding,
-        key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
-        watch=check.saw,
-        open_source=files.open,
-    )
+    with files.writing(name):
+        result = assemble_local(
+            plan,
+            path,
+            provider=LiveColumns(reads, dict(zip(wanted.top_field_ids, wanted.arrow, strict=True))),
+            options=layout.encoding,
+            key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
+            watch=check.saw,
+            open_source=files.open,
+        )
     try:
-        checked = _check(check, sources, plan, result, path)
+        with files.writing(name):
+            checked = _check(check, sources, plan, result, path)
         notes = files.hand_over(name)
     except BaseException:
         # No commit knows it yet, and whoever refuses leaves nothing behind.
