@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ from tests.system.vending import TOKENS, vending_catalog
 from neve.catalog.connect import pyiceberg_properties
 
 CREDENTIAL = "neve:kept-from-everybody"
-BRANCH = "feature/cured"
-SCHEMA = "kinds"
+#: Of this run alone: Nessie keeps what another one has left.
+SCHEMA = f"kinds_{uuid.uuid4().hex[:8]}"
+BRANCH = f"feature/{SCHEMA}"
 FILES = 4
 KINDS = ("secured", "nessie", "glue")
 POLICY = {
