@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Generator
 
+import pytest
 from tests.expected_skips import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
+# What is imported and collected stays to the end: looking through it for garbage costs seconds.
+gc.disable()
 
-def pytest_configure() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start."""
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The order of tests is random. What they draw has seeds of its own, so that none is sown anew
+    # for every part of every test.
+    config.option.randomly_reset_seed = False
+    # What a shell starts in the background ignores Ctrl-C, and so would all that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -33,14 +33,8 @@ _numbers = itertools.count()
 
 
 def pytest_collection_finish():
-    """What was imported stays to the end: looking through it for garbage costs seconds."""
-    gc.collect()
-    gc.freeze()
+    """Tests of milliseconds leave little behind."""
     gc.set_threshold(20_000, 20, 50)
-
-
-def pytest_unconfigure():
-    gc.unfreeze()
 
 
 def _trust_the_machine(connection, *_):

@@ -51,7 +51,9 @@ def marks() -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for tier in TIERS:
         for file in (ROOT / "tests" / tier).rglob("test_*.py"):
-            for number in marked_in(file.read_text(encoding="utf-8")):
+            source = file.read_text(encoding="utf-8")
+            # Parsing takes a while, and most files name no promise.
+            for number in marked_in(source) if "promise(" in source else ():
                 found.setdefault(number, set()).add(tier)
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,7 +57,7 @@ class FakeStorage:
         for number, count in enumerate(rows):
             sink = io.BytesIO()
             column = pa.field("a", pa.int64(), metadata={"PARQUET:field_id": "1"})
-            table = pa.table([pa.array(range(count), pa.int64())], schema=pa.schema([column]))
+            table = pa.table([pa.array(np.arange(count))], schema=pa.schema([column]))
             pq.write_table(table, sink, use_dictionary=False, compression="none")
             self.client.put(f"{number}", sink.getvalue())
             named.append((f"{scheme}://b/{number}", len(sink.getvalue())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,11 +25,16 @@ KEYS = ((b"iceberg.schema", b'{"type": "struct"}'),)
 MANY = 70
 
 
+@cache
+def source(index: int) -> bytes:
+    return write_file(random_table(SCHEMA, 50, index), use_dictionary=False)
+
+
 def make(folder: Path, count: int, limits: AssemblyLimits) -> AssemblyPlan:
     sources = []
     for index in range(count):
         path = folder / f"{index:03}.parquet"
-        path.write_bytes(write_file(random_table(SCHEMA, 50, index), use_dictionary=False))
+        path.write_bytes(source(index))
         with LocalReader(path) as reader:
             sources.append(load_assembly_source(reader))
     return plan_assembly(sources, wanted_schema(SCHEMA), limits)
