@@ -148,6 +148,7 @@ def run(
     return result
 
 
+@pytest.mark.promise(2)
 def test_objects_are_rewritten_into_one_and_nothing_stays_on_the_executor(bucket) -> None:
     result = run(bucket, bucket.source(0), bucket.source(1), bucket.source(2))
 
@@ -236,6 +237,7 @@ def test_a_disk_without_room_leaves_the_group_to_iceberg(bucket, monkeypatch) ->
     assert bucket.names() == {"0.parquet", "1.parquet"}
 
 
+@pytest.mark.promise(2)
 def test_other_bytes_in_the_store_than_were_sent_are_found(bucket, monkeypatch) -> None:
     if bucket.client is not None:
         # A store whose ETags say nothing, so that the object is read back.
