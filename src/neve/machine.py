@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.embedded import database_of, is_embedded
 from neve.catalog.storage_check import check_storage
 from neve.model.counts import many
 from neve.model.errors import EnvironmentProblem, InputError, NeveError
-from neve.settings import Settings, load_settings
+from neve.settings import EMBEDDED_CATALOG, Settings, load_settings
 from neve.store.address import is_redis
 from neve.store.opening import open_redis, sqlite_path
+
+#: Of the embedded lakehouse before its first table.
+NO_TABLE_YET = "empty; its first table makes it (neve demo, or your own)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +181,21 @@ def _catalog(catalogs: Catalogs, name: str, settings: Settings) -> str:
     from neve.spark.conf import catalog_type
     from neve.spark.gate.conf import why_not_gated
 
-    namespaces, properties = catalogs.namespaces(name), catalogs.properties(name)
+    properties = catalogs.properties(name)
+    if _is_not_made_yet(properties):
+        _require_writable(database_of(properties).parent, "Run Neve in a folder of your own.")
+        return NO_TABLE_YET
+    namespaces = catalogs.namespaces(name)
     told = many(len(namespaces), "namespace")
     if catalog_type(name, properties) not in ("rest", "nessie"):
         return told
     why = why_not_gated(properties) if settings.spark.commit_gate else "spark.commit_gate is off"
     return f"{told}; commits without a clear answer are not settled, since {why}" if why else told
+
+
+def _is_not_made_yet(properties: Mapping[str, str]) -> bool:
+    """Whether this is the place of the default; elsewhere a missing file may be a typing error."""
+    if not is_embedded(properties):
+        return False
+    path, default = database_of(properties), database_of(EMBEDDED_CATALOG)
+    return path.parts[-2:] == default.parts[-2:] and not path.exists()

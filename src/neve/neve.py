@@ -21,7 +21,7 @@ from neve.demo import Comparison, FileMetrics, Story, Validation, tell_story
 from neve.keeping import Keeping
 from neve.listeners import CarefulReporter, Listeners, Silent
 from neve.looking import Overrides, Table
-from neve.machine import Check, SparkPackage
+from neve.machine import NO_TABLE_YET, Check, SparkPackage
 from neve.model.errors import EngineNeeded, InputError
 from neve.model.events import JobEvent
 from neve.model.expiry import Consumer
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "NO_TABLE_YET",
     "Access",
     "Check",
     "Comparison",

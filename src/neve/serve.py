@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
 from neve.loopback import is_loopback, is_loopback_address
+from neve.model.counts import many
 from neve.model.errors import ConfigError, EnvironmentProblem, ExecutionError, NeveError
 from neve.neve import Neve
 from neve.serve_address import listening
@@ -219,7 +220,7 @@ class WorkerPart:
 
     def stop(self) -> None:
         if running := self._worker.running:
-            self._say(f"Waiting for {len(running)} running jobs.")
+            self._say(f"Waiting for {many(len(running), 'running job')}.")
         if not self._worker.drain(self._grace):
             self._say("Some jobs did not stop in time; other workers settle them.")
         self._thread.join()

@@ -36,14 +36,18 @@ def is_embedded(properties: Mapping[str, str]) -> bool:
     return properties.get("uri", "").startswith("sqlite:///")
 
 
+def database_of(properties: Mapping[str, str]) -> Path:
+    """The file of an embedded catalog, whether or not it is there."""
+    return Path(properties["uri"].removeprefix("sqlite:///").partition("?")[0]).absolute()
+
+
 class EmbeddedCatalog:
     """Namespaces, tables and metadata locations of one catalog in a SQLite file."""
 
     def __init__(self, name: str, properties: Mapping[str, str]) -> None:
         self._name = name
         self._properties = dict(properties)
-        named = properties["uri"].removeprefix("sqlite:///").partition("?")[0]
-        self._path = Path(named).absolute()
+        self._path = database_of(properties)
         if not self._path.exists():
             raise CatalogError(
                 f"Catalog {name} has no database yet: {self._path} does not exist.",

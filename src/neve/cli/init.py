@@ -17,7 +17,7 @@ from neve.cli.output import Format, Output
 from neve.documents import to_document
 from neve.initial import InitialFile, Source, initial_file
 from neve.model.errors import InputError
-from neve.neve import Check, Neve
+from neve.neve import NO_TABLE_YET, Check, Neve
 
 
 def init(
@@ -55,13 +55,12 @@ def init(
         "checks": [to_document(check) for check in checks],
     }
     printer.result(document, lambda: _render(path, made, checks))
-    sys.exit(EXIT_OK if not _problems(made, checks) else EXIT_ERROR)
+    sys.exit(EXIT_OK if not _problems(checks) else EXIT_ERROR)
 
 
-def _problems(made: InitialFile, checks: list[Check]) -> list[Check]:
-    """What keeps it from working; the embedded lakehouse is made by its first use."""
-    is_new = made.source is Source.EMBEDDED
-    return [c for c in checks if not (c.passed or (is_new and c.name.startswith("catalog ")))]
+def _problems(checks: list[Check]) -> list[Check]:
+    """What keeps it from working."""
+    return [check for check in checks if not check.passed]
 
 
 def _write(path: Path, text: str) -> None:
@@ -75,12 +74,12 @@ def _render(path: Path, made: InitialFile, checks: list[Check]) -> RenderableTyp
     lines: list[RenderableType] = [
         f"{escape(str(path))} is written, with {', '.join(made.catalogs)} from {made.says}."
     ]
-    problems = _problems(made, checks)
+    problems = _problems(checks)
     for check in problems:
         lines.append(f"[red]✘[/] {escape(check.name)}: {escape(check.detail)}")
         lines += [f"  → {escape(check.fix)}"] if check.fix else []
     if not problems:
         config = "" if path == Path("neve.yaml") else f" --config {shlex.quote(str(path))}"
-        is_there = all(check.passed for check in checks)
+        is_there = all(check.detail != NO_TABLE_YET for check in checks)
         lines.append(f"It works. Next: neve{escape(config)} {'tables' if is_there else 'demo'}")
     return Group(*lines)

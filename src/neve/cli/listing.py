@@ -17,6 +17,8 @@ LEAST_WIDTH = 28
 INDENT = 4
 #: An id is no figure, though it may begin with a digit.
 ID = re.compile(r"[0-9a-z]{8,}")
+#: A space inside of a name makes it no sentence.
+QUOTED = re.compile(r"`[^`]*`")
 
 
 class Listing:
@@ -53,7 +55,9 @@ class Listing:
         return sum(self._widths[index] for index in columns) + GAP * (len(columns) - 1)
 
     def _is_sentence(self, index: int) -> bool:
-        return self._widths[index] >= LEAST_WIDTH and any(" " in c for c in self._columns[index])
+        return self._widths[index] >= LEAST_WIDTH and any(
+            " " in QUOTED.sub("", cell) for cell in self._columns[index]
+        )
 
     def _is_figure(self, index: int) -> bool:
         cells = self._columns[index]

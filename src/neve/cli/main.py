@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,6 +37,15 @@ class Commands(TyperGroup):
         if cmd_name not in self.commands:
             self.commands[cmd_name] = build(cmd_name, known)
         return self.commands[cmd_name]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            # Typer itself compares with commands that are imported already: hardly any.
+            if near := get_close_matches(args[0], COMMANDS, n=1):
+                error.message = f"{error.message} Did you mean {near[0]}?"
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Plain text: rich takes longer to be imported than all of this to be printed."""
@@ -78,7 +88,9 @@ class Commands(TyperGroup):
         _audit_usage(self._words, error)
         named = next((word for word in self._words if word in COMMANDS), "")
         command = error.ctx.command_path if error.ctx else f"neve {named}".strip()
-        refusal = InputError(error.format_message(), next_step=f"See {command} --help.")
+        # Typer passes on what the library says that checks values for it.
+        message = error.format_message().replace("Value error, ", "")
+        refusal = InputError(message, next_step=f"See {command} --help.")
         Output(Format.JSON if _asks_for_json(self._words) else Format.TEXT).error(refusal)
         sys.exit(EXIT_ERROR)
 
@@ -116,6 +128,7 @@ app = typer.Typer(
     name="neve",
     help="Keeps Apache Iceberg tables fast and cheap.",
     invoke_without_command=True,
+    suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

@@ -27,6 +27,12 @@ def read_catalog(document: object, storage: object) -> tuple[str, dict[str, Any]
     given = dict(mapping_at("catalog", document))
     if not given:
         raise wrong_at("catalog", "it says nothing.", "Give it type: and uri:.")
+    if nested := [key for key, value in given.items() if isinstance(value, Mapping)]:
+        raise wrong_at(
+            f"catalog.{nested[0]}",
+            "catalog holds the keys of a single catalog, and this is a catalog of its own.",
+            "Write catalogs: where catalogs have names.",
+        )
     name = str(value_at("catalog.name", given.pop("name", CATALOG), read.text))
     return name, {**_of_storage(given, storage), **given}
 

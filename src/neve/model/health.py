@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from neve.model.counts import many
 from neve.model.sizes import format_size
 from neve.model.table import TableRef
 
@@ -66,10 +67,10 @@ class ScanGain:
         """In words; empty where there is nothing to gain."""
         parts = []
         if self.file_opens:
-            parts.append(f"open {self.file_opens:,} files fewer")
+            parts.append(f"open {many(self.file_opens, 'file')} fewer")
         if self.deletes_applied:
             size = format_size(self.delete_bytes)
-            parts.append(f"apply {self.deletes_applied:,} deletes fewer ({size})")
+            parts.append(f"apply {many(self.deletes_applied, 'delete')} fewer ({size})")
         return f"A full scan would {' and '.join(parts)} after a cure." if parts else ""
 
 

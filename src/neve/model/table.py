@@ -112,6 +112,12 @@ def _read_part(text: str, position: int) -> tuple[str, int]:
 
 
 def _bad_name(text: str, position: int) -> InputError:
+    if text[position : position + 1] in ("*", "?"):
+        return InputError(
+            f"{text!r} is not a table name: it has wildcards, and this takes one table.",
+            next_step=f"neve tables {shlex.quote(text)} lists what it is for; "
+            "neve plan and neve maintain take all of them at once.",
+        )
     return InputError(
         f"{text!r} is not a table name: unexpected text at character {position + 1}.",
         next_step="Write catalog.namespace.table; put unusual names in backticks, and all of it in "

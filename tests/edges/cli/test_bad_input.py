@@ -55,6 +55,7 @@ def refused(run):
         (["compact", "db.`it's; --`"], "TableNotFound", "There is no table lake.db.`it's; --`."),
         (["compact", 'db."quo""ted"'], "TableNotFound", 'There is no table lake.db.`quo"ted`.'),
         (["history", "db.[/]"], "InputError", "'db.[/]' is not a table name"),
+        (["compact", "db.*"], "InputError", "'db.*' is not a table name: it has wildcards"),
         (["tables", "a.b.c.d"], "InputError", "There is no catalog named 'a'"),
     ],
 )
@@ -366,3 +367,21 @@ def test_an_alias_bomb_is_refused_with_a_sentence(run, tmp_path):
         result = run(*words)
         assert result.exit_code == 1
         assert "stands for more than 100,000 values, with its aliases." in result.stderr
+
+
+def test_a_mistyped_command_is_guessed(run):
+    assert "No such command 'heatlh'. Did you mean health?" in run("heatlh").stderr
+    assert run("nothing-like-it").stderr.startswith("Error: No such command 'nothing-like-it'.\n")
+
+
+def test_what_checks_a_value_is_not_quoted(run):
+    refusal = run("plan", "db.events", "--strategy", "foo").stderr
+
+    assert refusal.startswith("Error: Invalid value for '--strategy': 'foo' is not one of 'auto'")
+
+
+def test_wildcards_for_one_table_come_with_what_takes_them(refused, events):
+    assert refused("compact", "db.e*")["next_step"] == (
+        "neve tables 'db.e*' lists what it is for; neve plan and neve maintain take all of them "
+        "at once."
+    )

@@ -96,7 +96,29 @@ def test_a_configuration_that_is_wrong_ends_the_examination(run_json):
     )
 
 
+@pytest.mark.parametrize("text", [None, "catalogs: {mine: {uri: 'sqlite:///.neve/catalog.db'}}"])
+def test_the_embedded_lakehouse_without_a_table_is_no_failure(run, text):
+    if text:
+        Path("neve.yaml").write_text(text)
+
+    result = run("doctor")
+
+    name = "mine" if text else "lake"
+    last = f"✔ catalog {name}: empty; its first table makes it (neve demo, or your own)"
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, last)
+
+
+def test_the_embedded_lakehouse_where_it_cannot_be_made_is_one(run_json):
+    Path(".neve").touch()
+
+    checks, code = run_json("doctor")
+
+    assert (code, list(failed(checks))) == (1, ["state", "catalog lake"])
+
+
 def test_a_catalog_that_is_missing_comes_with_the_fix(run):
+    Path("neve.yaml").write_text("catalogs: {lake: {uri: 'sqlite:///elsewhere.db'}}")
+
     result = run("doctor")
 
     assert result.exit_code == 1

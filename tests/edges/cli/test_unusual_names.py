@@ -96,3 +96,12 @@ def test_a_command_that_is_longer_than_a_line_keeps_its_end(lake, run, monkeypat
 
     assert f"  → neve compact lake.db.{name}" in run("health", f"db.{name}").stdout.splitlines()
     assert f"lake.db.{name}" in run("tables").stdout
+
+
+def test_a_name_with_spaces_breaks_no_name_in_a_list(lake, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "a_rather_long_name_that_was_a_good_idea_when_this_table_was_made"
+    for name in ("order items of all the shops", long):
+        lake.create(f"db.{name}", SCHEMA, BY_KIND)
+
+    assert f"lake.db.{long}" in run("tables").stdout

@@ -316,6 +316,13 @@ def test_sections_are_checked(load, document, path):
         load({"catalog": REST, **document})
 
 
+def test_catalogs_with_names_under_the_key_for_one_are_told_where_to_go(load):
+    with pytest.raises(ConfigError, match=r"wrong at catalog\.lake: catalog holds") as error:
+        load({"catalog": {"lake": REST}})
+
+    assert error.value.next_step == "Write catalogs: where catalogs have names."
+
+
 def test_a_store_without_its_catalog_is_refused(load):
     with pytest.raises(ConfigError, match="wrong at storage: it goes with catalog"):
         load({"storage": S3})

@@ -21,6 +21,14 @@ def files(count, size_bytes, **changes):
     return [data_file(f"{size_bytes}-{index}", size_bytes, **changes) for index in range(count)]
 
 
+def test_one_of_a_kind_is_said_as_one():
+    gain = ScanGain(file_opens=1, deletes_applied=1, delete_bytes=10)
+
+    assert gain.sentence == (
+        "A full scan would open 1 file fewer and apply 1 delete fewer (10 B) after a cure."
+    )
+
+
 def test_many_small_files_are_critical_and_the_cure_is_named():
     health = health_of(table_facts(files(100, MB) + files(1, 200 * MB)))
 
