@@ -106,6 +106,7 @@ def _survey(
         statistics=tuple(_statistics(metadata)),
         snapshot_columns=_columns(_schema_of(metadata, snapshot)),
         snapshots=tuple(_snapshot(item) for item in metadata.snapshots),
+        last_sequence_number=getattr(metadata, "last_sequence_number", 0),
         refs=tuple(
             RefFacts(
                 name,

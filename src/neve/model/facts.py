@@ -207,6 +207,8 @@ class TableFacts:
     #: Columns of the schema that the snapshot was written with: the table's own may be newer.
     snapshot_columns: tuple[ColumnFacts, ...] = ()
     snapshots: tuple[SnapshotFacts, ...] = ()
+    #: How many commits of snapshots the table has had; 0 in format version 1, which does not count.
+    last_sequence_number: int = 0
     refs: tuple[RefFacts, ...] = ()
     #: The filter that `DataFileFacts.selected` answers, as the user wrote it.
     where: str | None = None

@@ -76,12 +76,29 @@ CHECKS: Mapping[Operation, Check] = {
 
 
 def check_commits(
-    services: Services, table: TableRef, operation: Operation, snapshots: Iterable[SnapshotFacts]
+    services: Services,
+    table: TableRef,
+    operation: Operation,
+    snapshots: Sequence[SnapshotFacts],
+    known: Sequence[TableFacts] = (),
 ) -> str | None:
     """Check each snapshot against its parent: between two of them, writers may have committed."""
+    if orphan := without_parent(snapshots):
+        return orphan
+    seen = {facts.snapshot_id: facts for facts in known}
     for snapshot in snapshots:
-        before = services.surveyor.survey(table, snapshot_id=snapshot.parent_id)
+        before = seen.get(snapshot.parent_id) or services.surveyor.survey(
+            table, snapshot_id=snapshot.parent_id
+        )
         after = services.surveyor.survey(table, snapshot_id=snapshot.snapshot_id)
         if problem := CHECKS[operation](services, before, after):
             return problem
+    return None
+
+
+def without_parent(snapshots: Iterable[SnapshotFacts]) -> str | None:
+    """Which snapshot has nothing that it could be held against: a survey would show itself."""
+    for snapshot in snapshots:
+        if snapshot.parent_id is None:
+            return f"Snapshot {snapshot.snapshot_id} names no parent that it could be compared to."
     return None

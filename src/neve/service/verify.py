@@ -11,10 +11,15 @@ from neve.model.facts import PROOF_PROPERTY, SnapshotFacts, TableFacts
 from neve.model.outcome import Proof
 from neve.model.rewrite import FooterRead, RowFingerprints, RowsCounted, StoreDigests
 from neve.model.table import TableRef
+from neve.planning.operations.intent import is_kept_by_nessie
 from neve.planning.proof import Change, find_change, merge_proofs, prove
 from neve.planning.written import LEVELS
 from neve.service.services import Services
-from neve.service.unchanged import files_with_other_deletes, same_positions
+from neve.service.unchanged import (
+    files_with_other_deletes,
+    same_positions,
+    without_parent,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,14 @@ def verify_commits(
     What was surveyed at one of them already, all of its files, is not read again. Where values are
     to be compared, that is done here for what was committed without it.
     """
-    seen = {facts.snapshot_id: facts for facts in known if facts.where is None}
+    if orphan := without_parent(snapshots):
+        return Verdict((), merge_proofs([]), orphan)
+    seen = {
+        facts.snapshot_id: facts
+        for facts in known
+        # Nessie does not show a second time what it has shown before.
+        if facts.where is None or is_kept_by_nessie(facts.properties)
+    }
 
     @cache
     def survey(snapshot_id: int | None) -> TableFacts:

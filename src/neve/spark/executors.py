@@ -28,6 +28,8 @@ AUTO, INSTALLED = "auto", "installed"
 #: Hadoop and Spark know archives by these, and leave everything else as it is.
 ARCHIVES = re.compile(r"\.(zip|tar\.gz|tgz|tar|jar)$")
 OTHER_VERSION = re.compile(r"different version: (\S+) than that in driver: (\d+\.\d+)")
+#: How the bridge to the JVM begins, and how a trace of Java's goes on.
+CALLING, CAUSE = "An error occurred while calling ", "Caused by: "
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
 DOCS = "docs/spark-clusters.md says how for each kind of cluster."
 
@@ -129,8 +131,14 @@ def _refusal(said: str, program: str) -> EnvironmentProblem:
             f"Executors have no program {missing[1]!r}, which was to run Python there.",
             next_step=f"Name one under spark.conf: spark.pyspark.python. {DOCS}",
         )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
     return EnvironmentProblem(
-        f"Executors do not run Python ({program}): {lines[0] if lines else 'no reason was given'}",
-        next_step=DOCS,
+        f"Executors do not run Python ({program}): {_cause(said)}", next_step=DOCS
     )
+
+
+def _cause(said: str) -> str:
+    """The innermost cause that a trace of the JVM names, or else its first words."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+    words = [line.lstrip(": ") for line in lines if not line.startswith(CALLING)]
+    return next(iter([*reversed(causes), *words]), "no reason was given")

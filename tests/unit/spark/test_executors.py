@@ -17,6 +17,15 @@ OTHER_PYTHON = (
     "Job aborted due to stage failure: [PYTHON_VERSION_MISMATCH] Python in worker has different "
     "version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor versions."
 )
+#: What a machine says that is too busy to start Python in time.
+TOO_LATE = (
+    "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure\n"
+    "\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2935)\n"
+    "Caused by: org.apache.spark.SparkException: Python worker failed to connect back.\n"
+    "\tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:252)\n"
+    "Caused by: java.net.SocketTimeoutException: Timed out\n"
+)
 NO_PYTHON = 'java.io.IOException: Cannot run program "/opt/python": error=2, No such file'
 
 
@@ -26,9 +35,15 @@ NO_PYTHON = 'java.io.IOException: Cannot run program "/opt/python": error=2, No 
         (OTHER_PYTHON, "Executors run Python 3.12, and Neve runs on 3.11", "spark.pyspark.python"),
         (NO_PYTHON, "Executors have no program '/opt/python'", "spark.pyspark.python"),
         ("Lost all of it\n  at java", "Executors do not run Python (python3): Lost all", "docs/"),
+        (TOO_LATE, "(python3): java.net.SocketTimeoutException: Timed out", "docs/"),
+        (
+            TOO_LATE.partition("Caused")[0],
+            "(python3): org.apache.spark.SparkException: Job",
+            "docs/",
+        ),
         ("", "no reason was given", "docs/"),
     ],
-    ids=["another version", "no Python", "something else", "nothing"],
+    ids=["another version", "no Python", "something else", "cause", "no cause", "nothing"],
 )
 def test_why_executors_do_not_answer(said, message, next_step):
     error = _refusal(said, "python3")

@@ -13,6 +13,7 @@ from neve.model.plan import Plan
 from neve.model.policy import CompactionPolicy
 from neve.planning.deletes import dangling_deletes
 from neve.planning.operations.compute_table_stats import known_fields
+from neve.planning.operations.intent import is_kept_by_nessie
 from neve.service.lease import HeldLease
 from neve.service.services import Services
 from neve.service.unchanged import check_commits
@@ -64,7 +65,8 @@ class CommitsSnapshots(OneAction):
             return f"Snapshot {before.snapshot_id} is no longer part of the table's history."
         # The table is ours alone, so that commits of this operation are commits of this job.
         ours = [s for s in reversed(since) if s.summary.get(OPERATION_PROPERTY) == self.operation]
-        return check_commits(services, plan.table, self.operation, ours)
+        known = [before] if is_kept_by_nessie(before.properties) else []
+        return check_commits(services, plan.table, self.operation, ours, known)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from neve.planning.rates import learn_rates
 from neve.planning.recheck import Rechecked, recheck
 from neve.planning.refusals import refusal_to_read_back
 from neve.planning.staleness import got_row_ids
-from neve.service.ancestry import lost_history
+from neve.service.ancestry import lost_history, with_history
 from neve.service.compaction_outcome import outcome_of, summary_of
 from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.plan_file import plan_of_document
@@ -305,7 +305,7 @@ def _execute(run: Run) -> Outcome:
         # What was committed before stays, and is proven like everything else.
         stopped = stop
     run.held.enter(JobState.VERIFYING)
-    after = services.surveyor.survey(plan.table)
+    after = with_history(run.before, services.surveyor.survey(plan.table))
     ours = snapshots_of(run.job_id, after)
     if not ours:
         return _without_commit(run, after, failure, stopped)

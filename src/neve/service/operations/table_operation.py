@@ -25,7 +25,7 @@ from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.plan import Plan
 from neve.model.policies import EffectivePolicy
-from neve.service.ancestry import lost_history
+from neve.service.ancestry import lost_history, with_history
 from neve.service.context import JobContext, Prepared, overrides_of
 from neve.service.lease import HeldLease
 from neve.service.policies import DELETING
@@ -191,7 +191,7 @@ class _Done:
 def _verify(run: _Run, plan: Plan[Any], tag: TagToSet | None, done: _Done) -> Outcome:
     """Read the table back: it says what happened, and whether it may stay."""
     services, failure, stopped = run.services, done.failure, done.stopped
-    after = services.surveyor.survey(plan.table)
+    after = with_history(run.before, services.surveyor.survey(plan.table))
     if lost := lost_history(after, [run.before.snapshot_id]):
         return _taken_back(run, lost, after)
     landed = run.operation.has_landed(plan, run.job_id, after)
