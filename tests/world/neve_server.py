@@ -42,14 +42,17 @@ def serving(config: Path, *roles: str) -> Iterator[str]:
             text=True,
         )
         assert server.stderr is not None
+        copying = None
         try:
             first = server.stderr.readline()
             found = re.search(r"http://\S+", first)
+            assert found or "api" not in roles, first + server.stderr.read()
             # What it says besides goes on into the log, so that it never waits for a reader.
             copying = subprocess.Popen(["cat"], stdin=server.stderr, stdout=out)
             yield found[0] if found else first
         finally:
             server.terminate()
             server.wait(90)
-            copying.wait(30)
+            if copying is not None:
+                copying.wait(30)
             server.stderr.close()
