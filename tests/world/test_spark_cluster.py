@@ -244,7 +244,10 @@ def test_executors_that_cannot_run_tasks_are_told(
     pretender.write_text(PRETENDER.format(folder=pretender.parent, python=bare_python))
     pretender.chmod(0o755)
     (pretender.parent / "sitecustomize.py").write_text(
-        "import sys\nsys.version_info = (3, 99, *sys.version_info[2:])\n"
+        "import sys\n"
+        "from collections import namedtuple\n"
+        "Version = namedtuple('Version', 'major minor micro releaselevel serial')\n"
+        "sys.version_info = Version(3, 99, *sys.version_info[2:])\n"
     )
     asked = [
         *(str(pretender), "auto"),

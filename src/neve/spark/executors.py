@@ -30,6 +30,8 @@ ARCHIVES = re.compile(r"\.(zip|tar\.gz|tgz|tar|jar)$")
 OTHER_VERSION = re.compile(r"different version: (\S+) than that in driver: (\d+\.\d+)")
 #: How the bridge to the JVM begins, and how a trace of Java's goes on.
 CALLING, CAUSE = "An error occurred while calling ", "Caused by: "
+#: What Python itself said, as Spark quotes it.
+FROM_PYTHON = re.compile(r"Error from python worker:\n(.*?)\n *PYTHONPATH was:", re.DOTALL)
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
 DOCS = "docs/spark-clusters.md says how for each kind of cluster."
 
@@ -137,8 +139,11 @@ def _refusal(said: str, program: str) -> EnvironmentProblem:
 
 
 def _cause(said: str) -> str:
-    """The innermost cause that a trace of the JVM names, or else its first words."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    """What Python said last, or else the innermost cause of a trace of Java, or its beginning."""
+    worker = FROM_PYTHON.search(said)
+    lines = [line.strip() for line in (worker[1] if worker else said).splitlines() if line.strip()]
+    if worker and lines:
+        return lines[-1]
     causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
     words = [line.lstrip(": ") for line in lines if not line.startswith(CALLING)]
     return next(iter([*reversed(causes), *words]), "no reason was given")

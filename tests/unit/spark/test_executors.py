@@ -17,14 +17,20 @@ OTHER_PYTHON = (
     "Job aborted due to stage failure: [PYTHON_VERSION_MISMATCH] Python in worker has different "
     "version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor versions."
 )
-#: What a machine says that is too busy to start Python in time.
-TOO_LATE = (
+#: A Python that ends before it answers; as Spark 4.1 says it, shortened.
+ENDED = (
     "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
-    ": org.apache.spark.SparkException: Job aborted due to stage failure\n"
-    "\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2935)\n"
-    "Caused by: org.apache.spark.SparkException: Python worker failed to connect back.\n"
-    "\tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:252)\n"
-    "Caused by: java.net.SocketTimeoutException: Timed out\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: org.apache.spark."
+    "SparkException: \nError from python worker:\n  Traceback (most recent call last):\n"
+    '    File "py4j/compat.py", line 15, in <module>\n'
+    "  AttributeError: 'tuple' object has no attribute 'major'\nPYTHONPATH was:\n  pyspark.zip\n"
+    "org.apache.spark.SparkException: EOFException occurred while reading the port number\n"
+)
+#: The bridge's own words, a cause, and a cause of that.
+TRACE = (
+    "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+    ": org.apache.spark.SparkException: Job aborted\n\tat a.b(c.scala:1)\n"
+    "Caused by: java.io.IOException: outer\n\tat a.b(c.scala:2)\nCaused by: inner\n"
 )
 NO_PYTHON = 'java.io.IOException: Cannot run program "/opt/python": error=2, No such file'
 
@@ -35,15 +41,12 @@ NO_PYTHON = 'java.io.IOException: Cannot run program "/opt/python": error=2, No 
         (OTHER_PYTHON, "Executors run Python 3.12, and Neve runs on 3.11", "spark.pyspark.python"),
         (NO_PYTHON, "Executors have no program '/opt/python'", "spark.pyspark.python"),
         ("Lost all of it\n  at java", "Executors do not run Python (python3): Lost all", "docs/"),
-        (TOO_LATE, "(python3): java.net.SocketTimeoutException: Timed out", "docs/"),
-        (
-            TOO_LATE.partition("Caused")[0],
-            "(python3): org.apache.spark.SparkException: Job",
-            "docs/",
-        ),
+        (ENDED, "(python3): AttributeError: 'tuple' object has no attribute", "docs/"),
+        (TRACE, "(python3): inner", "docs/"),
+        (TRACE.partition("Caused")[0], "(python3): org.apache.spark.SparkException", "docs/"),
         ("", "no reason was given", "docs/"),
     ],
-    ids=["another version", "no Python", "something else", "cause", "no cause", "nothing"],
+    ids=["another version", "no Python", "something else", "ended", "cause", "no cause", "nothing"],
 )
 def test_why_executors_do_not_answer(said, message, next_step):
     error = _refusal(said, "python3")
