@@ -28,7 +28,7 @@ test: setup ## All tests: first those without a JVM, then those on Spark.
 	$(BIN)/python -m coverage report --fail-under=90 --include='src/neve/model/*,src/neve/planning/*'
 
 test-unit: setup ## Tests of single parts, without a JVM: half a minute.
-	$(BIN)/python -m pytest -n 2 tests/unit
+	$(BIN)/python -m tests.halves tests/unit
 
 test-edges: setup ## Commands, REST, functions and access through all parts below, without a JVM.
 	$(BIN)/python -m pytest -n 2 tests/edges
