@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
@@ -14,10 +15,11 @@ from neve.model.errors import (
     TableUnreadable,
 )
 from neve.model.expiry import ExpiryRules
-from neve.model.facts import RefFacts
+from neve.model.facts import JOB_ID_PROPERTY, RefFacts
 from neve.model.job import JobState
 from neve.model.outcome import Status
 from neve.model.table import TableRef
+from neve.planning.operations.expire_snapshots import plan_expiry
 from neve.service.auditing import AuditTrail, Evidence
 from neve.service.operations.expire_snapshots import ExpireSnapshotsOperation
 from neve.service.recover import INTERRUPTED_EXPIRY
@@ -85,6 +87,23 @@ def test_exactly_the_planned_snapshots_and_files_go(services, lake):
         "files_spared": 0,
     }
     assert outcome.reason == "3 snapshots expired, 6 files of 11 B were deleted."
+
+
+def test_a_plan_is_made_for_one_moment_although_time_goes_on(services, lake):
+    """The clock must not pass the end of an undo window between two questions of one plan."""
+    made = {JOB_ID_PROPERTY: "j"}
+    aged = NOW - timedelta(days=30)
+    undone = replace(lake.facts.snapshots[4], summary=made, committed_at=aged)
+    snapshots = (*lake.facts.snapshots[:4], undone, lake.facts.snapshots[5])
+    lake.facts = replace(lake.facts, snapshots=snapshots)
+    ticks = count()
+    ticking = replace(services, clock=lambda: NOW + timedelta(seconds=next(ticks)))
+    rules = ExpiryRules(undo_window_seconds=30 * DAY)
+
+    plan = ExpireSnapshotsOperation(rules).plan(ticking, lake.facts)
+
+    assert plan.created_at == NOW
+    assert plan.steps[0].expired == plan_expiry(lake.facts, rules, (), NOW).expired
 
 
 def test_running_twice_changes_nothing(services, lake):
@@ -314,7 +333,7 @@ def test_a_table_without_garbage_collection_is_left_alone(services, lake):
     assert (outcome.status, len(ids(lake))) == (Status.NOTHING_TO_DO, 6)
     assert "gc.enabled" in outcome.reason
     with pytest.raises(JobRefused, match=r"gc\.enabled"):
-        OPERATION.select(services, lake.facts)
+        OPERATION.select(services, lake.facts, NOW)
 
 
 @pytest.mark.parametrize("gc", [{}, {"gc.enabled": "false"}, {"gc.enabled": "true"}], ids=str)
@@ -326,7 +345,7 @@ def test_what_nessie_keeps_is_left_to_nessie_whatever_the_table_says(services, l
     assert (outcome.status, len(ids(lake))) == (Status.NOTHING_TO_DO, 6)
     assert "only Nessie's own garbage collector knows" in outcome.reason
     with pytest.raises(JobRefused, match="is kept by Nessie") as refused:
-        OPERATION.select(services, lake.facts)
+        OPERATION.select(services, lake.facts, NOW)
     assert refused.value.next_step == "Run Nessie's own garbage collector, nessie-gc."
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import ClassVar, Self
 
@@ -61,16 +62,19 @@ class ExpireSnapshotsOperation:
         now = services.clock()
         if refusal := why_refused(facts):
             return operation_plan(self.operation, facts, now, (), refusal)
-        step = self.select(services, facts)
+        step = self.select(services, facts, now)
         reason = describe(step, self.rules)
         return operation_plan(self.operation, facts, now, () if step.is_empty else [step], reason)
 
-    def select(self, services: Services, facts: TableFacts) -> ExpireSnapshots:
-        """What goes and what stays, with the reasons even where nothing goes."""
+    def select(self, services: Services, facts: TableFacts, now: datetime) -> ExpireSnapshots:
+        """What goes and what stays, with the reasons even where nothing goes.
+
+        `now` is the plan's: before the commit it is asked again what may go at that moment.
+        """
         if refusal := why_refused(facts):
             raise JobRefused(refusal, next_step=next_step_if_shared(facts.properties))
         consumers = readers_of(facts, services.store.consumers.all())
-        step = plan_expiry(facts, self.rules, consumers, services.clock())
+        step = plan_expiry(facts, self.rules, consumers, now)
         if not step.expired:
             return step
         if twin := services.surveyor.other_registration(facts.table, facts.table_uuid):
