@@ -307,7 +307,7 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
         """Which snapshots would go and which stay, and one sentence about it."""
         facts = self.outline(table)
         rules = self._services.policies.effective(facts, overrides).expire_snapshots
-        step = ExpireSnapshotsOperation(rules).select(self._services, facts)
+        step = ExpireSnapshotsOperation(rules).select(self._services, facts, self.now())
         return step, describe(step, rules)
 
     def orphans(self, table: Table, overrides: Overrides = None) -> SweepReport:

@@ -25,6 +25,7 @@ from neve.model.errors import ConfigError, InputError, NeveError
 from neve.model.found import GLOB_CHARACTERS, Found
 from neve.model.table import TableRef, parse_table_ref
 from neve.planning import nessie
+from neve.policy.values import suggest
 
 #: For connecting, and for each answer.
 REST_TIMEOUT_SECONDS = (10.0, 120.0)
@@ -299,12 +300,22 @@ class Catalogs:
 def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
     """The catalog as pyiceberg opens it, where neither servers nor tables choose what runs."""
     configured = merge_config(Config().get_catalog_config(name) or {}, dict(properties))
+    _check_type(name, str(configured.get("type", CatalogType.REST.value)))
     if "uri" in configured and _is_rest(name, configured):
         # Its client takes longer to import than an embedded catalog takes to be read.
         from neve.catalog.careful_rest import CarefulRestCatalog
 
         return CarefulRestCatalog(name, **configured)  # type: ignore[arg-type]
     return ignoring_tables(load_catalog(name, **properties))
+
+
+def _check_type(name: str, said: str) -> None:
+    known = [kind.value for kind in CatalogType]
+    if said.lower() not in known:
+        raise ConfigError(
+            f"Catalog {name} is said to be of type {said!r}, which there is not.",
+            next_step=f"{suggest(said, known)} Change catalogs.{name}.type in neve.yaml.",
+        )
 
 
 def _is_rest(name: str, configured: RecursiveDict) -> bool:

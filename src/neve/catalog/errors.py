@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import struct
 import sys
@@ -42,6 +43,8 @@ ICEBERG_ERRORS = tuple(
     for kind in vars(iceberg).values()
     if isinstance(kind, type) and issubclass(kind, Exception)
 )
+#: How sentences of the client of HTTP begin.
+PARTS_OF_CLIENT = re.compile(r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): ")
 #: How metadata files are called; an error that names one is about the table.
 METADATA_SUFFIX = ".metadata.json"
 UNREADABLE = (
@@ -127,7 +130,9 @@ def table_errors(table: TableRef) -> Iterator[None]:
         raise
     except (iceberg.NoSuchTableError, iceberg.NoSuchNamespaceError) as error:
         raise TableNotFound(
-            f"There is no table {table}.", next_step=f"List tables: neve tables '{table.catalog}.*'"
+            f"There is no table {table}.",
+            next_step=f"List tables: neve tables '{table.catalog}.*'",
+            name=str(table),
         ) from error
     except iceberg.ServerError as error:
         if METADATA_SUFFIX not in str(error):
@@ -156,6 +161,15 @@ def _unreadable(table: TableRef, error: BaseException) -> TableUnreadable:
 
 def first_line(error: BaseException) -> str:
     """The error's own words, short enough for a sentence."""
-    text = str(error).strip() or type(error).__name__
+    text = _unwrapped(error).strip() or type(error).__name__
     line = text.splitlines()[0].strip()
     return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _unwrapped(error: BaseException) -> str:
+    """What the client of HTTP says at the core, and of which server: it tells of its own parts."""
+    inner = error.args[0] if error.args else None
+    pool, reason = getattr(inner, "pool", None), getattr(inner, "reason", None)
+    if pool is None or reason is None:
+        return str(error)
+    return f"{pool.host}:{pool.port}: {PARTS_OF_CLIENT.sub('', str(reason))}"

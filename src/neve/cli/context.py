@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import Annotated, NoReturn, TypeVar
 
 import typer
@@ -13,15 +14,17 @@ import typer
 from neve.cli.interrupt import finish_interrupted, interruptible
 from neve.cli.interrupted_jobs import NOTHING
 from neve.cli.output import Format, Output
-from neve.model.errors import Interrupted, NeveError
+from neve.model.errors import Interrupted, NeveError, TableNotFound
 from neve.model.logs import LogSettings
-from neve.model.table import TableRef
+from neve.model.table import TableRef, quote_part
 from neve.neve import Neve
 
 #: What the options before the command said about the log, and which command it is.
 LOGGING = [LogSettings()]
 COMMAND = [""]
 EXIT_OK, EXIT_ERROR, EXIT_WORK_FOUND = 0, 1, 2
+#: How much alike two names must be, catalog and namespace included, for one to be a slip.
+NEAR = 0.75
 
 OutputOption = Annotated[
     Format, typer.Option("--output", "-o", help="text for people, json for programs.")
@@ -111,6 +114,7 @@ def application(
         Neve.open(config, reporter=output, log=LOGGING[-1]) as neve,
         interruptible(neve, output, if_interrupted),
         refusals_audited(neve),
+        near_names_told(neve),
     ):
         yield neve
 
@@ -123,6 +127,30 @@ def refusals_audited(neve: Neve) -> Iterator[None]:
     except NeveError as error:
         audit_refusal(neve, COMMAND[-1], error.message)
         raise
+
+
+@contextmanager
+def near_names_told(neve: Neve) -> Iterator[None]:
+    """Whoever may run this command may see all tables: a mistyped name gets a guess."""
+    try:
+        yield
+    except TableNotFound as error:
+        if guess := _near(neve, error.name):
+            error.next_step = f"Did you mean {guess.typed}?"
+        raise
+
+
+def _near(neve: Neve, name: str) -> TableRef | None:
+    """The table of the catalog whose name is nearest."""
+    if not name:
+        return None
+    wanted = neve.table(name)
+    # The guess is a courtesy: what it runs into is not what the user has to hear of.
+    with suppress(NeveError):
+        known = {str(table): table for table in neve.tables(f"{quote_part(wanted.catalog)}.*")}
+        if near := get_close_matches(str(wanted), known, n=1, cutoff=NEAR):
+            return known[near[0]]
+    return None
 
 
 def audit_refusal(neve: Neve, command: str, why: str) -> None:

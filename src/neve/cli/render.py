@@ -107,8 +107,7 @@ def render_health(health: Health) -> RenderableType:
         facts,
         f"delete files: {deletes}",
         *findings,
-        _render_histogram(health),
-        _render_partitions(health),
+        *([_render_histogram(health), _render_partitions(health)] if health.data_files else ()),
     )
 
 

@@ -75,7 +75,8 @@ def render_snapshots(facts: TableFacts, now: datetime) -> RenderableType:
     short_ids = shortened(str(snapshot.snapshot_id) for snapshot in facts.snapshots)
     rows = [_snapshot_row(facts, snapshot, names, short_ids) for snapshot in snapshots]
     headers = ("snapshot", "", "committed", "operation", "added", "removed", "records")
-    count = f"[bold]{escape(str(facts.table))}[/]  {len(rows):,} snapshots"
+    noun = "snapshot" if len(rows) == 1 else "snapshots"
+    count = f"[bold]{escape(str(facts.table))}[/]  {len(rows):,} {noun}"
     by_id = {snapshot.snapshot_id: snapshot for snapshot in facts.snapshots}
     refs = [_ref_row(ref, by_id, now, short_ids) for ref in facts.refs]
     lines = [count, *_table((*headers, "job", "refs"), rows)]
@@ -97,12 +98,17 @@ def _snapshot_row(
         "*" if snapshot.snapshot_id == facts.snapshot_id else "",
         f"{snapshot.committed_at:%Y-%m-%d %H:%M}",
         snapshot.operation,
-        told.get("added-data-files", NOTHING),
-        told.get("deleted-data-files", NOTHING),
-        told.get("total-records", NOTHING),
+        _figure(told.get("added-data-files")),
+        _figure(told.get("deleted-data-files")),
+        _figure(told.get("total-records")),
         short(snapshot.job_id or ""),
         ", ".join(map(_short_ref, names.get(snapshot.snapshot_id, ()))),
     )
+
+
+def _figure(text: str | None) -> str:
+    """Writers may put anything into a summary."""
+    return f"{int(text):,}" if text and text.isdecimal() else text or NOTHING
 
 
 def _short_ref(name: str) -> str:

@@ -172,6 +172,13 @@ class CatalogError(NeveError):
 class TableNotFound(CatalogError):
     """The table does not exist."""
 
+    def __init__(
+        self, message: str | None = None, *, next_step: str | None = None, name: str = ""
+    ) -> None:
+        #: The name that was asked for, where somebody may have mistyped it.
+        self.name = name
+        super().__init__(message, next_step=next_step)
+
 
 class TableExists(CatalogError):
     """A table of that name is there already."""

@@ -72,19 +72,19 @@ def _same_table(plan: CompactionPlan, facts: TableFacts) -> None:
     if facts.table_uuid != plan.table_uuid:
         raise PlanStale(
             f"The plan was made for another table: {plan.table} was dropped and made again since.",
-            next_step="Plan again.",
+            next_step=f"Plan again: neve plan {plan.table.typed}",
         )
     if plan.is_empty:
         return
     if facts.schema_id != plan.schema_id:
         raise PlanStale(
             f"The schema of table {plan.table} has changed since the plan was made.",
-            next_step="Plan again.",
+            next_step=f"Plan again: neve plan {plan.table.typed}",
         )
     if facts.current_spec_id != plan.spec_id:
         raise PlanStale(
             f"The partition spec of table {plan.table} has changed since the plan was made.",
-            next_step="Plan again.",
+            next_step=f"Plan again: neve plan {plan.table.typed}",
         )
 
 
@@ -120,7 +120,7 @@ def _rebuilt(
         raise PlanStale(
             f"The plan copies files of {facts.partition_name(key)}, which cannot be: "
             f"{chosen.reason}.",
-            next_step="Plan again.",
+            next_step=f"Plan again: neve plan {plan.table.typed}",
         )
     return replace(
         group,
@@ -205,7 +205,7 @@ def _sane_step(plan: CompactionPlan, step: RewriteDataFiles, facts: TableFacts) 
     if unknown := set(columns) - known:
         raise PlanStale(
             f"Table {plan.table} has no column {min(unknown)!r} to sort by.",
-            next_step="Plan again.",
+            next_step=f"Plan again: neve plan {plan.table.typed}",
         )
 
 

@@ -75,7 +75,7 @@ def test_a_stale_plan_is_refused(api, made, store, monkeypatch):
 
     assert response.status_code == 409
     assert response.json()["type"] == "urn:neve:problem:plan-stale"
-    assert response.json()["next_step"] == "Plan again."
+    assert response.json()["next_step"] == "Plan again: neve plan production.analytics.events"
     assert store.jobs() == []
 
 

@@ -65,6 +65,19 @@ def test_tables_that_are_not_there(only_looking, refused, words, kind, message):
     assert (error["type"], error["message"][: len(message)]) == (kind, message)
 
 
+@pytest.mark.parametrize(
+    ("name", "next_step"),
+    [
+        ("db.event", "Did you mean lake.db.events?"),
+        ("dbs.events", "Did you mean lake.db.events?"),
+        ("db.nothing", "List tables: neve tables 'lake.*'"),
+    ],
+)
+def test_a_mistyped_name_gets_a_guess(only_looking, refused, name, next_step):
+    for words in (["health", name], ["compact", name], ["expire", name]):
+        assert refused(*words)["next_step"] == next_step
+
+
 @pytest.mark.parametrize("command", ["plan", "compact"])
 @pytest.mark.parametrize(
     ("options", "message"),

@@ -22,7 +22,10 @@ REFUSED = {"type": "rest", "uri": "http://127.0.0.1:1"}
 #: Catalogs that cannot be opened, and what is said of each.
 BROKEN = {
     "nobody listens": (REFUSED, "Catalog bad cannot be reached"),
-    "a type that there is not": ({"type": "nonsense"}, "Catalog bad cannot be opened"),
+    "a type that there is not": (
+        {"type": "nonsense"},
+        "Catalog bad is said to be of type 'nonsense', which there is not.",
+    ),
     "a driver that is missing": (
         {"type": "hive", "uri": "thrift://127.0.0.1:1"},
         "Catalog bad needs a package that is not installed",

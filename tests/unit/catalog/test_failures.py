@@ -14,7 +14,13 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from neve.catalog.connect import Catalogs
-from neve.model.errors import CatalogError, NeveError, TableNotFound, TableUnreadable
+from neve.model.errors import (
+    CatalogError,
+    ConfigError,
+    NeveError,
+    TableNotFound,
+    TableUnreadable,
+)
 from neve.testing.local_lake import FileEntry, Manifest
 
 SCHEMA = Schema(
@@ -121,12 +127,23 @@ def closed_port():
 
 
 def test_a_catalog_that_does_not_answer():
-    catalogs = Catalogs({"rest": {"type": "rest", "uri": f"http://127.0.0.1:{closed_port()}"}})
+    port = closed_port()
+    catalogs = Catalogs({"rest": {"type": "rest", "uri": f"http://127.0.0.1:{port}"}})
+    said = f"Catalog rest cannot be reached: 127.0.0.1:{port}: Failed to establish a new connection"
 
     for ask in (lambda: catalogs.tables("*"), lambda: catalogs.load(catalogs.parse("db.events"))):
         with pytest.raises(NeveError) as refusal:
             ask()
-        assert_explained(refusal.value, CatalogError, "Catalog rest cannot be reached: ")
+        assert_explained(refusal.value, CatalogError, said)
+
+
+def test_a_slip_in_the_type_of_a_catalog_gets_a_guess():
+    catalogs = Catalogs({"lake": {"type": "rst", "uri": "http://127.0.0.1:1"}})
+
+    with pytest.raises(ConfigError, match="is said to be of type 'rst', which there is not") as no:
+        catalogs.tables("*")
+
+    assert no.value.next_step == "Did you mean rest? Change catalogs.lake.type in neve.yaml."
 
 
 @pytest.mark.parametrize(

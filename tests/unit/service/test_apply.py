@@ -148,7 +148,7 @@ def test_a_plan_with_a_file_that_is_gone_is_refused(services, plan, lake, store)
     with pytest.raises(PlanStale, match="mon-1 is not a data file of the table now") as refusal:
         services.apply(made)
 
-    assert refusal.value.next_step == "Plan again."
+    assert refusal.value.next_step == f"Plan again: neve plan {TABLE}"
     assert (store.jobs(), tags(lake)) == ([], [])
 
 

@@ -270,7 +270,9 @@ def _look_again(
         tag, now = keep_for_undo(services, facts, context.job_id, plan.undo_window_seconds)
     except CommitConflict as conflict:
         # Somebody undid that state meanwhile.
-        raise PlanStale(conflict.message, next_step="Plan again.") from conflict
+        raise PlanStale(
+            conflict.message, next_step=f"Plan again: neve plan {plan.table.typed}"
+        ) from conflict
     return _survey(services, plan, now.snapshot_id), tag
 
 
@@ -289,7 +291,7 @@ def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
     _, change = checked.stale[0]
     raise PlanStale(
         f"Table {checked.plan.table} has moved on since the plan was made: {change}.",
-        next_step="Plan again.",
+        next_step=f"Plan again: neve plan {checked.plan.table.typed}",
     )
 
 
