@@ -48,7 +48,11 @@ def cases(
             if not deck:
                 deck = choices("deck", number).sample(list(happenings), len(happenings))
             picked.append((operation, deck.pop(), 0))
-    return [pytest.param(*case, id="-".join(map(str, case))) for case in picked]
+    return [
+        # One worker learns the points of an operation, and runs all of its cases.
+        pytest.param(*case, id="-".join(map(str, case)), marks=pytest.mark.xdist_group(case[0]))
+        for case in picked
+    ]
 
 
 def point_of(points: Sequence[str], *case: object) -> str:
