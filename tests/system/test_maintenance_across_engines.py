@@ -34,7 +34,7 @@ def test_small_files_of_trino_and_its_deletes_are_compacted(house):
 
     outcome = house.compact()
 
-    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"spark": 1})
+    assert (outcome.status, used(outcome)) == (Status.SUCCEEDED, {"rewrite": 1})
     assert house.same_rows() == rows
     assert [file.record_count for file in house.facts().data_files] == [4]
     assert house.plan().is_empty

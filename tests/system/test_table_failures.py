@@ -110,7 +110,7 @@ def test_a_storage_that_is_down_fails_writes_and_keeps_the_table(sales, trino_co
 
 @pytest.mark.parametrize(
     ("engine", "files", "rows_per_file", "quota_bytes"),
-    [("spark", 5, 8_000, 5_000_000), ("remote_copy", 3, 110_000, 30_000_000)],
+    [("rewrite", 5, 8_000, 5_000_000), ("remote_copy", 3, 110_000, 30_000_000)],
 )
 def test_a_quota_exceeded_during_a_compaction_leaves_the_table_as_it_was(
     small_bucket, house, engine, files, rows_per_file, quota_bytes

@@ -75,6 +75,16 @@ def failures() -> tuple[type[BaseException], ...]:
     return (*unreachable(), *ICEBERG_ERRORS, *wrong)
 
 
+#: Arrow's clients of stores tell in words alone that they did not get through.
+NO_WAY_THROUGH = (
+    "NETWORK_CONNECTION",
+    "curlCode",
+    "UNAVAILABLE",
+    "Could not connect",
+    "Connection refused",
+    "resolve host",
+    "timed out",
+)
 #: What bytes that were made to do harm do to those who decode them.
 DAMAGE = (
     ArithmeticError,
@@ -142,7 +152,17 @@ def table_errors(table: TableRef) -> Iterator[None]:
     except unreachable() as error:
         raise _no_answer(table, error) from error
     except damage() as error:
+        if isinstance(error, OSError) and any(word in str(error) for word in NO_WAY_THROUGH):
+            raise _no_storage(table, error) from error
         raise _unreadable(table, error) from error
+
+
+def _no_storage(table: TableRef, error: OSError) -> CatalogError:
+    """Nothing is wrong with the table: whoever asks again later may read it."""
+    return CatalogError(
+        f"The storage of table {table} cannot be reached: {first_line(error)}",
+        next_step=f"Check that it is running, and how catalogs.{table.catalog} names it.",
+    )
 
 
 def _no_answer(table: TableRef, error: BaseException) -> CatalogError:

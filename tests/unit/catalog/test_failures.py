@@ -14,6 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from neve.catalog.connect import Catalogs
+from neve.catalog.errors import table_errors
 from neve.model.errors import (
     CatalogError,
     ConfigError,
@@ -21,6 +22,7 @@ from neve.model.errors import (
     TableNotFound,
     TableUnreadable,
 )
+from neve.model.table import TableRef
 from neve.testing.local_lake import FileEntry, Manifest
 
 SCHEMA = Schema(
@@ -135,6 +137,24 @@ def test_a_catalog_that_does_not_answer():
         with pytest.raises(NeveError) as refusal:
             ask()
         assert_explained(refusal.value, CatalogError, said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 7, Could not connect",
+        "google::cloud::Status(UNAVAILABLE: Retry policy exhausted)",
+        "[Errno 110] Operation timed out",
+    ],
+)
+def test_a_storage_that_is_down_is_no_damage_of_the_table(said):
+    with pytest.raises(CatalogError) as refusal, table_errors(TableRef("lake", ("db",), "t")):
+        raise OSError(f"When reading information for key 'm.avro': {said}")
+
+    assert_explained(
+        refusal.value, CatalogError, "The storage of table lake.db.t cannot be reached: "
+    )
+    assert type(refusal.value) is CatalogError
 
 
 def test_a_slip_in_the_type_of_a_catalog_gets_a_guess():
