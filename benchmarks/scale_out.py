@@ -64,9 +64,9 @@ def make_tables(folder: Path, arguments: argparse.Namespace) -> None:
 def measure(config: str, which: str) -> dict[str, Any]:
     """Compact the table, after a small one, and tell what it took."""
     with Neve.open(config) as neve:
-        neve.compact(f"lake.bench.warm_{which}")
+        neve.run(f"lake.bench.warm_{which}")
         wall, cpu = time.perf_counter(), _cpu_seconds()
-        outcome = neve.compact(f"lake.bench.large_{which}")
+        outcome = neve.run(f"lake.bench.large_{which}")
         wall, cpu = time.perf_counter() - wall, _cpu_seconds() - cpu
     assert outcome.proof is not None
     assert outcome.proof.holds, outcome.reason
@@ -94,8 +94,10 @@ def run(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
             config = folder / f"neve-{which}.yaml"
             config.write_text(yaml.safe_dump(_settings(folder, cluster.master, executors)))
             command = [sys.executable, __file__, "--measure", str(config), which]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            results[which] = json.loads(said.splitlines()[-1])
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(command[1:])} failed:\n{done.stderr[-4000:]}")
+            results[which] = json.loads(done.stdout.splitlines()[-1])
     return results
 
 
