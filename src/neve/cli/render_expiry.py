@@ -92,23 +92,22 @@ def _snapshot_row(
     names: dict[int, list[str]],
     short_ids: Mapping[str, str],
 ) -> tuple[str, ...]:
-    told = snapshot.summary
     return (
         short_ids[str(snapshot.snapshot_id)],
         "*" if snapshot.snapshot_id == facts.snapshot_id else "",
         f"{snapshot.committed_at:%Y-%m-%d %H:%M}",
         snapshot.operation,
-        _figure(told.get("added-data-files")),
-        _figure(told.get("deleted-data-files")),
-        _figure(told.get("total-records")),
+        _figure(snapshot, "added-data-files"),
+        _figure(snapshot, "deleted-data-files"),
+        _figure(snapshot, "total-records"),
         short(snapshot.job_id or ""),
         ", ".join(map(_short_ref, names.get(snapshot.snapshot_id, ()))),
     )
 
 
-def _figure(text: str | None) -> str:
-    """Writers may put anything into a summary."""
-    return f"{int(text):,}" if text and text.isdecimal() else text or NOTHING
+def _figure(snapshot: SnapshotFacts, key: str) -> str:
+    found = snapshot.figure(key)
+    return snapshot.summary.get(key, NOTHING) if found is None else f"{found:,}"
 
 
 def _short_ref(name: str) -> str:

@@ -64,12 +64,9 @@ def snapshots_document(facts: TableFacts, now: datetime) -> dict[str, Any]:
 def _snapshot_document(snapshot: SnapshotFacts, pointing: list[RefFacts]) -> dict[str, Any]:
     document = to_document(snapshot)
     del document["summary"]
-    figures = {name: snapshot.summary.get(key) for name, key in FIGURES.items()}
     return {
         **document,
-        **{
-            name: int(text) if text and text.isdecimal() else None for name, text in figures.items()
-        },
+        **{name: snapshot.figure(key) for name, key in FIGURES.items()},
         "job_id": snapshot.job_id,
         "branches": [ref.name for ref in pointing if ref.kind == "branch"],
         "tags": [ref.name for ref in pointing if ref.kind == "tag"],

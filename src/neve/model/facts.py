@@ -11,6 +11,8 @@ from neve.model.table import TableRef
 
 #: Properties that Neve sets on the snapshots it commits.
 JOB_ID_PROPERTY = "neve.job-id"
+#: Of a count: Java writes longs, and Python refuses to read thousands of digits.
+MAX_DIGITS = 19
 PLAN_PROPERTY = "neve.plan"
 EPOCH_PROPERTY = "neve.epoch"
 TARGET_SIZE_PROPERTY = "neve.target-file-size-bytes"
@@ -165,6 +167,11 @@ class SnapshotFacts:
     def job_id(self) -> str | None:
         """The job that made this snapshot, if it was one of ours."""
         return self.summary.get(JOB_ID_PROPERTY)
+
+    def figure(self, key: str) -> int | None:
+        """A count of the summary, into which writers may put anything."""
+        text = self.summary.get(key, "")
+        return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from neve.model.facts import PartitionField, display_value
-from neve.testing.facts import partition, snapshot, table_facts
+from neve.model.facts import PartitionField, SnapshotFacts, display_value
+from neve.testing.facts import NOW, partition, snapshot, table_facts
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,13 @@ def test_partition_names():
     facts = table_facts()
 
     assert facts.partition_name(partition("mon")) == "day=mon"
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [("130000", 130_000), ("0", 0), ("", None), ("-1", None), ("many", None), ("9" * 5_000, None)],
+)
+def test_a_figure_of_a_summary_is_a_count_or_nothing(text, figure):
+    made = SnapshotFacts(1, None, NOW, "append", {"total-records": text})
+
+    assert (made.figure("total-records"), made.figure("added-records")) == (figure, None)
