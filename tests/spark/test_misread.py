@@ -13,6 +13,7 @@ import pytest
 from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
 from neve.model.policy import RewriteMode, Strategy
+from neve.spark.rewrite import misread
 from neve.spark.tables import iceberg
 
 pytestmark = pytest.mark.promise(1, 7)
@@ -112,3 +113,18 @@ def test_files_that_spark_itself_wrote_with_old_moments_are_rewritten(lake, tmp_
 
     assert (outcome.status, outcome.reason) == (Status.SUCCEEDED, "2 files became 1.")
     assert lake.sql(f"SELECT DISTINCT v FROM {table}").collect()[0].v == AT
+
+
+def test_files_are_opened_here_or_in_tasks_with_the_same_answer(lake, tmp_path, monkeypatch):
+    table = lake.create("id BIGINT, v TIMESTAMP_NTZ")
+    lake.fill(table, "id", "cast(null AS TIMESTAMP_NTZ) v", files=2)
+    for number in range(3):
+        add(lake, table, tmp_path / f"{number}.parquet", pa.timestamp("ns"), AT)
+    engine, paths = lake.app.spark, sorted(lake.paths(table))
+
+    here = engine.misread(table, paths)
+    monkeypatch.setattr(misread, "MAX_OPENED_HERE", 0)
+    in_tasks = engine.misread(table, paths)
+
+    assert here == in_tasks
+    assert len(here) == 3

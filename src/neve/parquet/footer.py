@@ -128,6 +128,15 @@ def read_footer(
         raise type(error)(f"{reader.path}: {error.message}") from error
 
 
+def read_file_schema(reader: Reader) -> Schema:
+    """The columns of a file, without looking at anything else in its footer."""
+    try:
+        data, _ = _footer_bytes(reader, MAX_FOOTER_BYTES)
+        return read_schema(spans.find_list(data, FileMeta.SCHEMA))
+    except (ParquetCorrupt, ParquetUnsupported) as error:
+        raise type(error)(f"{reader.path}: {error.message}") from error
+
+
 def _footer_bytes(reader: Reader, max_footer_bytes: int) -> tuple[bytes, int]:
     size = reader.size_bytes
     smallest = len(layout.MAGIC) + layout.TRAILER_BYTES

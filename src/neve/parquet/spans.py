@@ -121,6 +121,26 @@ def open_list(data: bytes, at: int, shape: Shape = FLAT) -> Iterator[Opened]:
         raise thrift.ends_early() from None
 
 
+def find_list(data: bytes, field_id: int) -> bytes:
+    """The encoded list in a field of the struct at the start; nothing behind it is looked at."""
+    at = found_id = 0
+    try:
+        while header := data[at]:
+            at += 1
+            if header > 15:
+                found_id += header >> 4
+            else:
+                found_id, at = thrift.read_field_id(data, at)
+            kind, value_at = header & 15, at
+            if kind not in _BOOLEANS:
+                at = _SKIPPERS[kind](data, at, 1)
+            if found_id == field_id and kind == LIST:
+                return data[value_at:at]
+    except IndexError:
+        raise thrift.ends_early() from None
+    raise ParquetCorrupt(f"Field {field_id} of the metadata should be a list.")
+
+
 def rewrite(opened: Opened, changes: Mapping[int, bytes | None]) -> list[bytes]:
     """The struct's bytes, in slices, with encoded values replaced or (None) fields taken out."""
     if None in changes.values():

@@ -7,7 +7,7 @@ import pytest
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
 from neve.parquet import footer, spans, thrift
-from neve.parquet.footer import Statistics, read_footer
+from neve.parquet.footer import Statistics, read_file_schema, read_footer
 from neve.parquet.layout import Chunk, FileMeta, Group, Meta
 from neve.storage.readers import MemoryReader
 
@@ -54,6 +54,18 @@ def test_a_footer_is_summed_up(data: bytes) -> None:
     assert found.encodings == {"PLAIN", "RLE", "RLE_DICTIONARY"}
     assert (found.encrypted, found.has_page_index, found.has_bloom_filter) == (False, True, False)
     assert [key for key, _ in found.key_values] == [b"ARROW:schema"]
+
+
+def test_columns_are_read_without_the_rest(data: bytes, rewrite_footer) -> None:
+    whole = read_footer(MemoryReader(data)).schema
+    cut = rewrite_footer(data, lambda footer_bytes: footer_bytes[:-40])
+
+    assert read_file_schema(MemoryReader(data)) == whole
+    assert read_file_schema(MemoryReader(cut)) == whole
+    with pytest.raises(ParquetCorrupt):
+        read_footer(MemoryReader(cut))
+    with pytest.raises(ParquetCorrupt, match=r"^f\.parquet: .*ends in the middle"):
+        read_file_schema(MemoryReader(rewrite_footer(data, lambda raw: raw[:20]), "f.parquet"))
 
 
 def test_row_groups_know_their_place(data: bytes, metadata) -> None:

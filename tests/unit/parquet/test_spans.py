@@ -81,6 +81,29 @@ def test_replaced_values_leave_the_others_as_they_were(number: int, also_remove:
     assert thrift.decode_struct(rewritten) == (expected, len(rewritten))
 
 
+@pytest.mark.parametrize("field_id", [22, 27, 28])
+def test_a_list_is_found_without_what_follows_it(field_id: int) -> None:
+    raw = spans.open_struct(ENCODED, 0).raw(field_id)
+    end = ENCODED.index(raw) + len(raw)
+
+    assert spans.find_list(ENCODED[:end], field_id) == raw
+
+
+@pytest.mark.parametrize("field_id", [3, 23, 29])
+def test_what_is_no_list_is_not_found(field_id: int) -> None:
+    with pytest.raises(ParquetCorrupt, match=f"Field {field_id} of the metadata should be a list"):
+        spans.find_list(ENCODED, field_id)
+
+
+@given(st.binary(max_size=60))
+def test_lists_are_found_in_any_bytes_or_they_are_corrupt(data: bytes) -> None:
+    try:
+        found = spans.find_list(data, 2)
+    except ParquetCorrupt:
+        return
+    assert found in data
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_open_or_are_corrupt(data: bytes) -> None:
     try:

@@ -23,17 +23,20 @@ from pyspark.sql import SparkSession
 
 from neve.model.errors import ParquetError, RowsError
 from neve.model.table import TableRef
-from neve.parquet.footer import read_footer
+from neve.parquet.footer import read_file_schema
 from neve.parquet.kinds import LeafKind, leaf_kinds
 from neve.parquet.schema import Schema
 from neve.rows.names import NameMapping, parse_name_mapping
 from neve.rows.schema import Type, parse_type
+from neve.spark.conf import is_local
 from neve.spark.errors import engine_errors
 from neve.spark.footers import AT_ONCE_IN_STORE, stage_width
 from neve.spark.opened_file import Unopened, opened
 from neve.spark.tables import iceberg, load_table
 from neve.storage.access import Storage
 
+#: Each takes less than a tenth of a millisecond.
+MAX_OPENED_HERE: Final = 20_000
 NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
 _DECIMAL: Final = re.compile(r"decimal\((\d+), (\d+)\)")
 _SMALL_INTS: Final = frozenset({"int8", "int16", "int32", "uint8", "uint16"})
@@ -135,16 +138,31 @@ def _mapped(path: Sequence[str], mapping: NameMapping | None) -> int | None:
 def find_misread(
     session: SparkSession, table: TableRef, paths: Sequence[str], storage: Storage
 ) -> dict[str, str]:
-    """Of the files, those that are not read rightly, each with the reason: one Spark stage."""
+    """Of the files, those that are not read rightly, each with the reason.
+
+    Many, or objects of a store, take one Spark stage; for some files on this machine its Python
+    workers would take longer to begin than the files to be opened.
+    """
     if not paths:
         return {}
     loaded, context = load_table(session, table), session.sparkContext
     with engine_errors(f"Opening files of table {table}"):
         schema = str(iceberg(session).SchemaParser.toJson(loaded.schema()))
         columns = columns_of(schema, loaded.properties().get(NAME_MAPPING_PROPERTY))
-        tasks = stage_width(len(paths), context.defaultParallelism)
         work = partial(_look, columns=columns, storage=storage)
+        if (
+            is_local(context.master or "")
+            and len(paths) <= MAX_OPENED_HERE
+            and all(map(_is_file, paths))
+        ):
+            return dict(work(paths))
+        tasks = stage_width(len(paths), context.defaultParallelism)
         return dict(context.parallelize(paths, tasks).mapPartitions(work).collect())
+
+
+def _is_file(path: str) -> bool:
+    scheme, colon, _ = path.partition(":")
+    return not colon or scheme == "file"
 
 
 def _look(paths: Iterable[str], columns: Columns, storage: Storage) -> Iterator[tuple[str, str]]:
@@ -171,7 +189,7 @@ def _schema(path: str, storage: Storage) -> Schema | None:
     """What its footer says; None where only Iceberg itself reaches the file, or reads it."""
     try:
         with opened(path, storage) as reader:
-            return read_footer(reader).schema
+            return read_file_schema(reader)
     except (Unopened, ParquetError, ModuleNotFoundError):
         # The client of a store need not be installed.
         return None

@@ -82,7 +82,6 @@ class Staged:
     removed: Any
     vectors: Any
     added: Any
-    #: Whether rows had no ids when they were read.
     #: Whether rows of its files have no ids yet.
     unnumbered: bool = False
 
