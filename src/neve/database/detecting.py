@@ -45,8 +45,10 @@ class Detector:
         rules: DatabaseRules,
         executor: Executor,
         warn: Callable[[str], None],
+        recommend: Callable[[TableRef], None],
     ) -> None:
         self._survey, self._rules, self._executor, self._warn = survey, rules, executor, warn
+        self._recommend = recommend
         self._late: dict[str, Finding] = {}
         self._lock = threading.Lock()
 
@@ -72,6 +74,9 @@ class Detector:
             if not once.tell(found):
                 with self._lock:
                     self._late[table_uuid] = found
+            if found.is_recommended:
+                # Here, and not by whoever is told: it must not wait for another write.
+                self._recommend(table)
         except NeveError as error:
             self._warn(f"Small files of {table} were not counted: {error.message}")
         finally:

@@ -69,7 +69,9 @@ class Database:
         self._querying = threading.BoundedSemaphore(QUERIES_AT_ONCE)
         self._writing = ThreadPoolExecutor(WRITING_THREADS, "neve-write")
         self._counting = ThreadPoolExecutor(COUNTING_THREADS, "neve-count")
-        self._detector = Detector(services.surveyor.survey, rules, self._counting, services.warn)
+        self._detector = Detector(
+            services.surveyor.survey, rules, self._counting, services.warn, self._recommended
+        )
         self._writer = BatchWriter(tables, services.store, self._committed, services.warn)
         self._group = GroupCommit[TableRef, PendingWrite](self._writer.commit, self._writing)
 
@@ -116,8 +118,6 @@ class Database:
         def tell(found: Finding | None) -> None:
             for write in writes:
                 write.succeed(_written(write, found))
-            if found is not None and found.is_recommended and self._rules.submits_recommended:
-                self._counting.submit(self._submit_recommended, table)
 
         late = self._detector.late(table_uuid)
         interval = self._rules.check_interval
@@ -126,8 +126,10 @@ class Database:
         else:
             tell(late)
 
-    def _submit_recommended(self, table: TableRef) -> None:
-        """A recommendation that becomes a job. Nothing is let go for good by it."""
+    def _recommended(self, table: TableRef) -> None:
+        """A recommendation may become a job. Nothing is let go for good by it."""
+        if not self._rules.submits_recommended:
+            return
         tenant = tenant_of(table) or table.namespace[0]
         try:
             if table in self._services.store.active_tables([table]):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from neve.spark.conf import is_local
+from neve.spark.master import is_local
 
 CLASS_PATH = "spark.driver.extraClassPath"
 

@@ -76,11 +76,6 @@ def catalog_type(name: str, properties: Mapping[str, str]) -> str:
     return kind
 
 
-def is_local(master: str) -> bool:
-    """Whether driver and tasks are one JVM; `local-cluster[…]` has others."""
-    return master == "local" or master.startswith("local[")
-
-
 def packages(catalogs: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The coordinates that sessions with these catalogs need."""
     wanted = [SPARK_RUNTIME]

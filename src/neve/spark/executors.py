@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
-from neve.spark.conf import is_local
+from neve.spark.master import is_local
 from neve.spark.own_code import own_digest
 from neve.spark.package import cached_package
 

@@ -17,13 +17,14 @@ from pyspark.sql import SparkSession
 from neve.model.errors import EnvironmentProblem
 from neve.spark.class_archive import class_archive
 from neve.spark.class_path import class_path, jar_settings
-from neve.spark.conf import EXTENSIONS, catalog_conf, is_local, packages
+from neve.spark.conf import EXTENSIONS, catalog_conf, packages
 from neve.spark.gate.session import through_the_gate
 from neve.spark.jars import resolve_jars
 from neve.spark.java import Java, find_java
 from neve.spark.jvm import forget_start, has_ended, keep_accumulators_quiet, keep_py4j_quiet
 from neve.spark.jvm_log import LOG_SETTINGS, JvmLog, Sink
 from neve.spark.launch import Launch, has_jvm, launched, spark_home
+from neve.spark.master import is_local
 
 #: What every session of ours has, unless the user's configuration says otherwise.
 DEFAULTS = {

@@ -64,8 +64,13 @@ def test_one_of_the_writes_is_an_nth_one(total, added, due):
     ],
 )
 def test_files_below_the_threshold_are_small(pool, sizes, found):
-    detector = Detector(lambda table: facts(*sizes), DatabaseRules(), pool, print)
+    recommended = []
+    detector = Detector(
+        lambda table: facts(*sizes), DatabaseRules(), pool, print, recommended.append
+    )
     assert look(detector) == [found]
+    pool.submit(lambda: None).result(10)
+    assert recommended == ([USERS] if found.is_recommended else [])
 
 
 def test_what_a_compaction_left_small_is_not_counted_again():
@@ -81,7 +86,7 @@ def test_a_count_that_fails_is_told_as_nothing(pool, error):
         raise error
 
     warnings = []
-    assert look(Detector(survey, DatabaseRules(), pool, warnings.append)) == [None]
+    assert look(Detector(survey, DatabaseRules(), pool, warnings.append, print)) == [None]
 
 
 @pytest.mark.promise(53)
@@ -92,9 +97,12 @@ def test_a_count_that_takes_long_is_told_with_the_next_write(pool):
         go.wait(10)
         return facts(1, 1, 1)
 
-    detector = Detector(survey, DatabaseRules(check_seconds=0.01), pool, print)
+    recommended, rules = [], DatabaseRules(check_seconds=0.01)
+    detector = Detector(survey, rules, pool, print, recommended.append)
     assert look(detector) == [None]
     go.set()
     pool.submit(lambda: None).result(10)
+    # No other write need come for it.
+    assert recommended == [USERS]
     assert detector.late("u1") == Finding(3, True)
     assert detector.late("u1") is None

@@ -28,9 +28,9 @@ from neve.parquet.kinds import LeafKind, leaf_kinds
 from neve.parquet.schema import Schema
 from neve.rows.names import NameMapping, parse_name_mapping
 from neve.rows.schema import Type, parse_type
-from neve.spark.conf import is_local
 from neve.spark.errors import engine_errors
 from neve.spark.footers import AT_ONCE_IN_STORE, stage_width
+from neve.spark.master import is_local
 from neve.spark.opened_file import Unopened, opened
 from neve.spark.tables import iceberg, load_table
 from neve.storage.access import Storage
