@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -11,7 +12,7 @@ from rich.markup import escape
 from neve.cli.listing import Listing, unbroken
 from neve.cli.short_ids import short, shortened
 from neve.model.facts import TableFacts
-from neve.model.groups import Cost
+from neve.model.groups import Cost, FileGroup
 from neve.model.health import Advice, Health, Tier
 from neve.model.job import Job
 from neve.model.outcome import Outcome
@@ -19,8 +20,10 @@ from neve.model.plan import CompactionPlan
 from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
+TIER_AND_SCORE = "The tier is that of the worst finding; the score counts what scans could save."
 MAX_ROWS = 20
 MAX_REASONS = 6
+_FIGURE = re.compile(r"\d[\d,.]*(?: (?:B|[KMGTP]B))?")
 
 
 def table_of(headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Listing:
@@ -67,10 +70,13 @@ def render_healths(judged: Sequence[Health]) -> RenderableType:
 
 def render_health(health: Health) -> RenderableType:
     colour = TIER_COLOURS[health.tier]
+    worst = [finding.code for finding in health.findings if finding.tier is health.tier]
     head = (
-        f"[bold]{escape(str(health.table))}[/]  [{colour}]{health.tier}[/]  "
-        f"score {health.score}/100"
+        f"[bold]{escape(str(health.table))}[/]  [{colour}]{health.tier}[/]"
+        f"{' by ' + ', '.join(worst) if worst else ''}  score {health.score}/100"
     )
+    # Without it, a critical table of 87 points looks like a mistake.
+    scales = [f"[dim]{TIER_AND_SCORE}[/]"] if worst else []
     parts = [
         f"[dim]{part.points:4.0f}/{part.of:.0f} {part.name}: {escape(part.sentence)}[/]"
         for part in health.explained
@@ -102,6 +108,7 @@ def render_health(health: Health) -> RenderableType:
         findings = ["[green]●[/] Nothing is wrong with this table."]
     return Group(
         head,
+        *scales,
         *parts,
         *gain,
         facts,
@@ -162,7 +169,7 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     lines: list[RenderableType] = [head, table_of(headers, rows)]
     if (left := len(plan.groups) - len(rows)) > 0:
         lines.append(f"… and {left} more groups")
-    lines += _why_engines(plan)
+    lines += why_engines(plan.groups)
     lines.append(
         f"cost ${usd.expected:.6f} (${usd.low:.6f}–${usd.high:.6f}), "
         f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
@@ -172,15 +179,24 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     return Group(*lines)
 
 
-def _why_engines(plan: CompactionPlan) -> list[RenderableType]:
-    """Each engine with its reasons, the most frequent first."""
-    reasons = Counter((str(group.engine), group.engine_reason) for group in plan.groups)
+def why_engines(groups: Sequence[FileGroup]) -> list[RenderableType]:
+    """Each engine with its reasons, the most frequent first; of those like it, one."""
+    alike: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for group in groups:
+        alike[str(group.engine), _FIGURE.sub("#", group.engine_reason)][group.engine_reason] += 1
+    reasons = sorted(alike.items(), key=lambda item: -item[1].total())
     told = [
-        f"engine {engine} ({count} {'group' if count == 1 else 'groups'}): {escape(reason)}"
-        for (engine, reason), count in reasons.most_common(MAX_REASONS)
+        f"engine {engine} ({_groups(told)}): {escape(told.most_common(1)[0][0])}"
+        for (engine, _), told in reasons[:MAX_REASONS]
     ]
     more = len(reasons) - len(told)
     return [*told, *([f"… and {more} more reasons: -o json has them"] if more > 0 else [])]
+
+
+def _groups(reasons: Counter[str]) -> str:
+    count = reasons.total()
+    groups = f"{count} {'group' if count == 1 else 'groups'}"
+    return f"{groups}, for example" if len(reasons) > 1 else groups
 
 
 def render_outcome(outcome: Outcome) -> RenderableType:

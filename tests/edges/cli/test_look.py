@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -8,6 +9,7 @@ from pyiceberg.schema import Schema
 from tests.edges.cli.conftest import SCHEMA
 
 from neve import __version__
+from neve.cli.render import why_engines
 from neve.store.redis.store import RedisStore
 from neve.testing.facts import MB
 from neve.testing.local_lake import FileEntry, Manifest
@@ -203,3 +205,13 @@ def test_tables_are_ranked_by_what_a_cure_would_gain(run_json, lake, events):
 
     assert [item["table"] for item in judged] == ["lake.db.many", "lake.db.events"]
     assert judged[0]["gain"]["file_opens"] == 39
+
+
+def test_reasons_that_differ_in_their_figures_are_told_once():
+    reasons = ["groups of 19.9 KB", "groups of 20.0 KB", "groups of 20.0 KB", "groups of 3 B"]
+    groups = [SimpleNamespace(engine="rewrite", engine_reason=reason) for reason in reasons]
+    other = SimpleNamespace(engine="copy", engine_reason="groups of 1.0 MB")
+    assert why_engines([*groups, other]) == [
+        "engine rewrite (4 groups, for example): groups of 20.0 KB",
+        "engine copy (1 group): groups of 1.0 MB",
+    ]
