@@ -26,6 +26,12 @@ MISREAD = {
     "another scale": ("DECIMAL(9,2)", pa.decimal128(9, 3), Decimal("1.234")),
     "a moment for a number": ("BIGINT", pa.timestamp("us"), AT),
 }
+#: Of a struct `v`, and of the table that tests make where they say nothing else.
+MAPPING = (
+    '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["v"], "fields": '
+    '[{"field-id": 3, "names": ["x"]}]}]'
+)
+KIND_MAPPING = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["kind"]}]'
 
 
 def add(lake, table, path, kind, value, rows=10, **options):
@@ -35,11 +41,15 @@ def add(lake, table, path, kind, value, rows=10, **options):
         for id_, name, of in ((1, "id", pa.int64()), (2, "v", kind))
     ]
     data = [pa.array(range(rows)), pa.array([value] * rows, kind)]
-    pq.write_table(pa.table(data, schema=pa.schema(fields)), path, **options)
+    commit_file(lake, table, path, pa.table(data, schema=pa.schema(fields)), **options)
+
+
+def commit_file(lake, table, path, rows, **options):
+    pq.write_table(rows, path, **options)
     loaded = lake.java(table)
     builder = iceberg(lake.session).DataFiles.builder(loaded.spec()).withFormat("PARQUET")
     builder = builder.withPath(path.as_uri()).withFileSizeInBytes(path.stat().st_size)
-    loaded.newAppend().appendFile(builder.withRecordCount(rows).build()).commit()
+    loaded.newAppend().appendFile(builder.withRecordCount(rows.num_rows).build()).commit()
 
 
 @pytest.mark.parametrize("what", MISREAD)
@@ -128,3 +138,41 @@ def test_files_are_opened_here_or_in_tasks_with_the_same_answer(lake, tmp_path, 
 
     assert here == in_tasks
     assert len(here) == 3
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT])
+def test_columns_without_ids_are_not_lost_before_a_mapping_names_them(lake, tmp_path, strategy):
+    """Spark finds nothing in such a struct until the table has a mapping; the file has it all."""
+    table = lake.create("id BIGINT, v STRUCT<x: BIGINT>")
+    for number in range(3):
+        rows = pa.table({"id": [number], "v": [{"x": number}]})
+        commit_file(lake, table, tmp_path / f"{number}.parquet", rows)
+    before, by = lake.paths(table), ("id",) if strategy is Strategy.SORT else ()
+
+    outcome = lake.compact(table, strategy, by=by)
+
+    assert "its column v.x has no field id, and the table no name mapping" in outcome.reason
+    assert lake.paths(table) == before
+    lake.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('schema.name-mapping.default' = '{MAPPING}')")
+    rows = lake.rows(table)
+    assert lake.compact(table, strategy, by=by).status is Status.SUCCEEDED
+    assert lake.paths(table).isdisjoint(before)
+    assert lake.rows(table) == rows
+    assert lake.sql(f"SELECT sum(v.x) s FROM {table}").collect()[0].s == 3
+
+
+def test_a_column_that_readers_find_in_different_ways_is_left_alone(lake, tmp_path):
+    """By its name pyiceberg finds it, and Spark does not, since other columns have ids."""
+    table = lake.create(properties={"schema.name-mapping.default": KIND_MAPPING})
+    fields = [pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})]
+    fields.append(pa.field("kind", pa.string()))
+    for number in range(3):
+        rows = pa.table([[number], ["there"]], schema=pa.schema(fields))
+        commit_file(lake, table, tmp_path / f"{number}.parquet", rows)
+    before = lake.paths(table)
+
+    outcome = lake.compact(table)
+
+    assert outcome.status is Status.NOTHING_TO_DO
+    assert "its column kind has no field id, and others have one" in outcome.reason
+    assert lake.paths(table) == before

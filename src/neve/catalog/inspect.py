@@ -20,7 +20,7 @@ from neve.catalog.manifest_lists import read_contents, read_list
 from neve.catalog.metadata_files import read_history
 from neve.catalog.timestamps import moment
 from neve.model.errors import CatalogError, TableNotFound
-from neve.model.facts import RefFacts
+from neve.model.facts import NAME_MAPPING_PROPERTY, RefFacts
 from neve.model.integrity import (
     ManifestContents,
     ManifestLine,
@@ -36,7 +36,6 @@ from neve.model.table import TableRef
 REQUESTS_AT_ONCE = 16
 #: Each takes about 400 bytes of memory.
 MAX_LISTED_FILES = 1_000_000
-NAME_MAPPING = "schema.name-mapping.default"
 Opened = tuple[FileIO, TableMetadata, str]
 
 
@@ -141,7 +140,7 @@ def _integrity(
         field_ids=frozenset(
             field_id for schema in metadata.schemas for field_id in schema.field_ids
         ),
-        has_name_mapping=NAME_MAPPING in metadata.properties,
+        has_name_mapping=NAME_MAPPING_PROPERTY in metadata.properties,
         snapshots=snapshots,
         refs=refs,
         manifests=manifests,

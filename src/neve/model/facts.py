@@ -18,6 +18,8 @@ EPOCH_PROPERTY = "neve.epoch"
 TARGET_SIZE_PROPERTY = "neve.target-file-size-bytes"
 LAYOUT_PROPERTY = "neve.layout"
 ENGINE_PROPERTY = "neve.engine"
+#: Iceberg's: which column a name means in files without field ids.
+NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 PROOF_PROPERTY = "neve.proof"
 STEP_PROPERTY = "neve.step"
 OPERATION_PROPERTY = "neve.operation"
@@ -225,6 +227,11 @@ class TableFacts:
     @property
     def total_bytes(self) -> int:
         return sum(file.size_bytes for file in self.data_files)
+
+    @property
+    def name_mapping(self) -> str:
+        """Which columns names in files mean, as the table has it; empty where it says nothing."""
+        return self.properties.get(NAME_MAPPING_PROPERTY, "")
 
     @property
     def total_records(self) -> int:

@@ -126,6 +126,8 @@ class LeftAlone:
     schema_id: int
     #: Whether engines of our own have refused it as well.
     refused_by_all: bool = False
+    #: The table's mapping of names by which it was judged, too.
+    name_mapping: str = ""
 
 
 @dataclass(frozen=True, slots=True)

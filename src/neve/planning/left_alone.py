@@ -23,14 +23,15 @@ def without_left_alone(
 ) -> tuple[TableFacts, tuple[Reason, ...]]:
     """The table with those files out of the question, and a reason for each partition of theirs.
 
-    Data files never change, so what was found once holds as long as the schema is the same.
+    Data files never change, so what was found once holds as long as schema and mapping of
+    names are the same.
     """
     known = {
         left.path: left
         for outcome in outcomes
         if outcome.table == facts.table
         for left in outcome.left_alone
-        if left.schema_id == facts.schema_id
+        if (left.schema_id, left.name_mapping) == (facts.schema_id, facts.name_mapping)
     }
     if not known:
         return facts, ()

@@ -31,7 +31,7 @@ def without_misread(
         return part, ()
     groups = _kept(part, found)
     left = tuple(
-        LeftAlone(path, why, base.schema_id, refused_by_all=path in refused)
+        LeftAlone(path, why, base.schema_id, path in refused, base.name_mapping)
         for path, why in sorted(found.items())
     )
     return step_for_spark(base, part, tuple(groups)) if groups else None, left

@@ -28,13 +28,13 @@ def written(path, kind, ids=True, **options):
     return path
 
 
-def kinds(path):
+def schema_in(path):
     with LocalReader(str(path)) as reader:
-        return list(leaf_kinds(read_footer(reader).schema))
+        return read_footer(reader).schema
 
 
 def kind_of(path, kind, **options):
-    (leaf,) = kinds(written(path / "f.parquet", kind, **options))
+    (leaf,) = leaf_kinds(schema_in(written(path / "f.parquet", kind, **options)))
     return leaf.kind
 
 
@@ -124,9 +124,9 @@ NOT_READ = [
     [*((*each, True) for each in READ), *((*each, False) for each in NOT_READ)],
 )
 def test_only_what_is_known_to_be_read_rightly_is_read(tmp_path, wanted, kind, is_read):
-    leaves = kinds(written(tmp_path / "f.parquet", KINDS[kind]))
+    found = schema_in(written(tmp_path / "f.parquet", KINDS[kind]))
 
-    why = why_misread(leaves, columns_of(schema_of((1, "v", wanted)), None))
+    why = why_misread(found, columns_of(schema_of((1, "v", wanted)), None))
 
     assert (why is None) == is_read
     if not is_read:
@@ -155,25 +155,73 @@ NESTED = {
 @pytest.mark.parametrize("of", NESTED)
 def test_values_inside_of_others_are_found(tmp_path, of):
     kind, document = NESTED[of]
-    leaves = kinds(written(tmp_path / "f.parquet", kind))
+    found = schema_in(written(tmp_path / "f.parquet", kind))
 
-    assert "timestamp[ns]" in why_misread(leaves, columns_of(schema_of((1, "v", document)), None))
+    assert "timestamp[ns]" in why_misread(found, columns_of(schema_of((1, "v", document)), None))
 
 
 @pytest.mark.parametrize("mapping", [None, "[]", "no json", '[{"field-id": 1, "names": ["v"]}]'])
 def test_files_without_ids_are_judged_by_name_or_by_what_is_never_read(tmp_path, mapping):
     columns = columns_of(schema_of((1, "v", "timestamp")), mapping)
-    odd = kinds(written(tmp_path / "odd.parquet", pa.timestamp("ns"), ids=False))
-    good = kinds(written(tmp_path / "good.parquet", pa.timestamp("us"), ids=False))
+    odd = schema_in(written(tmp_path / "odd.parquet", pa.timestamp("ns"), ids=False))
+    good = schema_in(written(tmp_path / "good.parquet", pa.timestamp("us"), ids=False))
 
     assert why_misread(odd, columns) is not None
     assert why_misread(good, columns) is None
 
 
-def test_columns_that_the_table_no_longer_has_do_not_matter(tmp_path):
-    leaves = kinds(written(tmp_path / "f.parquet", pa.timestamp("ns")))
+def file_of(path, *fields):
+    """A file with these columns; those without an id have None."""
+    listed = [
+        pa.field(name, kind, metadata=None if id_ is None else {"PARQUET:field_id": str(id_)})
+        for id_, name, kind in fields
+    ]
+    pq.write_table(pa.schema(listed).empty_table(), path / "f.parquet")
+    return schema_in(path / "f.parquet")
 
-    assert why_misread(leaves, columns_of(schema_of((2, "w", "long")), None)) is None
+
+LONG, PAIR = pa.int64(), pa.struct([pa.field("x", pa.int64())])
+#: Columns of files without ids, in tables without a mapping, by ids and names of the table.
+BY_PLACE = {
+    "the same": ({1: "a", 2: "b"}, [("a", LONG), ("b", LONG)], None),
+    "fewer": ({1: "a", 2: "b"}, [("a", LONG)], None),
+    "one that is gone": ({1: "a", 3: "c"}, [("a", LONG), ("b", LONG), ("c", LONG)], None),
+    "swapped": ({1: "a", 2: "b"}, [("b", LONG), ("a", LONG)], "b"),
+    "moved up": ({1: "a", 3: "c"}, [("a", LONG), ("c", LONG)], "c"),
+    "renamed": ({1: "a", 2: "c"}, [("a", LONG), ("b", LONG)], "b"),
+    "with parts": ({1: "a", 2: "b"}, [("a", LONG), ("b", PAIR)], "b.x"),
+    "another type": ({1: "a", 2: "b"}, [("a", LONG), ("b", pa.string())], ""),
+}
+
+
+@pytest.mark.parametrize("what", BY_PLACE)
+def test_a_place_tells_a_column_only_where_its_name_says_the_same(tmp_path, what):
+    names, columns, doubtful = BY_PLACE[what]
+    table = columns_of(schema_of(*((id_, name, "long") for id_, name in names.items())), None)
+
+    why = why_misread(file_of(tmp_path, *((None, *each) for each in columns)), table)
+
+    if doubtful == "":
+        assert why == "its column b holds string, and the table has long"
+    elif doubtful is None:
+        assert why is None
+    else:
+        assert why == f"its column {doubtful} has no field id, and the table no name mapping"
+
+
+@pytest.mark.parametrize("mapping", [None, '[{"field-id": 2, "names": ["b"]}]'])
+def test_a_column_without_an_id_beside_those_with_one_is_in_doubt(tmp_path, mapping):
+    table = columns_of(schema_of((1, "a", "long"), (2, "b", "long")), mapping)
+
+    why = why_misread(file_of(tmp_path, (1, "a", LONG), (None, "b", LONG)), table)
+
+    assert why == "its column b has no field id, and others have one"
+
+
+def test_columns_that_the_table_no_longer_has_do_not_matter(tmp_path):
+    found = schema_in(written(tmp_path / "f.parquet", pa.timestamp("ns")))
+
+    assert why_misread(found, columns_of(schema_of((2, "w", "long")), None)) is None
 
 
 def test_files_are_opened_and_what_cannot_be_is_passed_over(tmp_path):

@@ -2,16 +2,16 @@
 
 Iceberg's specification says what a column's values look like in Parquet. Files that were written
 by others and imported may hold something else under the same field id: nanoseconds where the
-table has microseconds, another scale, numbers without a sign. The reader does not always refuse
-those, and what it rewrites then is wrong for good. So only what is known to be read rightly goes
-through it.
+table has microseconds, another scale, numbers without a sign; or columns may have no ids, where
+readers differ on what they are. The reader does not always refuse those, and what it rewrites then
+is wrong for good. So only what is known to be read rightly goes through it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from neve.model.errors import ParquetError, RowsError
+from neve.model.facts import NAME_MAPPING_PROPERTY
 from neve.model.table import TableRef
 from neve.parquet.footer import read_file_schema
 from neve.parquet.kinds import LeafKind, leaf_kinds
@@ -37,7 +38,6 @@ from neve.storage.access import Storage
 
 #: Each takes less than a tenth of a millisecond.
 MAX_OPENED_HERE: Final = 20_000
-NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
 _DECIMAL: Final = re.compile(r"decimal\((\d+), (\d+)\)")
 _SMALL_INTS: Final = frozenset({"int8", "int16", "int32", "uint8", "uint16"})
 _MOMENTS: Final = frozenset({"timestamp[us]", "int96"})
@@ -69,7 +69,14 @@ class Columns:
 
     #: Of columns that hold values, by field id.
     types: Mapping[int, Type]
+    #: Of those columns that are not part of others, by field id.
+    names: Mapping[int, str]
+    #: None where the table has none: then Iceberg goes by the place of a column.
     mapping: NameMapping | None = None
+
+
+#: From the columns of a file to the field ids that they are read by.
+_Ids = Callable[[Sequence[LeafKind], Columns], Sequence[int | None]]
 
 
 def columns_of(schema: str, name_mapping: str | None) -> Columns:
@@ -77,11 +84,13 @@ def columns_of(schema: str, name_mapping: str | None) -> Columns:
 
     A mapping that cannot be understood maps nothing.
     """
-    types = dict(_types(json.loads(schema)))
+    document = json.loads(schema)
+    types = dict(_types(document))
+    names = {int(field["id"]): str(field["name"]) for field in document["fields"]}
     try:
-        return Columns(types, parse_name_mapping(name_mapping) if name_mapping else None)
+        return Columns(types, names, parse_name_mapping(name_mapping) if name_mapping else None)
     except RowsError:
-        return Columns(types)
+        return Columns(types, names, {})
 
 
 def _types(document: Mapping[str, Any]) -> Iterator[tuple[int, Type]]:
@@ -97,10 +106,21 @@ def _types(document: Mapping[str, Any]) -> Iterator[tuple[int, Type]]:
             yield int(id_), parse_type(kind)
 
 
-def why_misread(leaves: Iterable[LeafKind], columns: Columns) -> str | None:
-    """Why a file of these columns is not read rightly, or None."""
-    for leaf in leaves:
-        id_ = leaf.field_id if leaf.field_id is not None else _mapped(leaf.path, columns.mapping)
+def why_misread(schema: Schema, columns: Columns) -> str | None:
+    """Why a file of this schema is not read rightly, or None."""
+    leaves = list(leaf_kinds(schema))
+    if all(leaf.field_id is None for leaf in leaves):
+        if columns.mapping is None:
+            return _why_not_by_place(leaves, columns) or _why_misread(leaves, columns, _places)
+        return _why_misread(leaves, columns, _by_name)
+    if schema.without_field_id:
+        # Spark finds nothing there; others go by the mapping, or refuse the file.
+        return f"its column {schema.without_field_id[0]} has no field id, and others have one"
+    return _why_misread(leaves, columns, _own_ids)
+
+
+def _why_misread(leaves: Sequence[LeafKind], columns: Columns, ids: _Ids) -> str | None:
+    for leaf, id_ in zip(leaves, ids(leaves, columns), strict=True):
         wanted = columns.types.get(id_) if id_ is not None else None
         name = ".".join(leaf.path)
         if wanted is None:
@@ -109,6 +129,37 @@ def why_misread(leaves: Iterable[LeafKind], columns: Columns) -> str | None:
                 return f"its column {name} holds {leaf.kind}, which Iceberg does not read as such"
         elif not is_read(wanted, leaf.kind):
             return f"its column {name} holds {leaf.kind}, and the table has {wanted}"
+    return None
+
+
+def _own_ids(leaves: Sequence[LeafKind], columns: Columns) -> list[int | None]:
+    return [leaf.field_id for leaf in leaves]
+
+
+def _by_name(leaves: Sequence[LeafKind], columns: Columns) -> list[int | None]:
+    return [_mapped(leaf.path, columns.mapping) for leaf in leaves]
+
+
+def _places(leaves: Sequence[LeafKind], columns: Columns) -> list[int]:
+    """Without ids and names, Iceberg takes the first column for that of id 1, and so on."""
+    tops = dict.fromkeys(leaf.path[0] for leaf in leaves)
+    places = {name: place for place, name in enumerate(tops, start=1)}
+    return [places[leaf.path[0]] for leaf in leaves]
+
+
+def _why_not_by_place(leaves: Sequence[LeafKind], columns: Columns) -> str | None:
+    """Why the place of a column does not tell which one it is, or None.
+
+    A struct's parts have no place, so that Iceberg finds none of them, and a column that stands
+    elsewhere, or has been renamed since, may be another.
+    """
+    for leaf, id_ in zip(leaves, _places(leaves, columns), strict=True):
+        name = leaf.path[0]
+        is_known = id_ in columns.names or name in columns.names.values()
+        if is_known and (len(leaf.path) > 1 or columns.names.get(id_) != name):
+            return (
+                f"its column {'.'.join(leaf.path)} has no field id, and the table no name mapping"
+            )
     return None
 
 
@@ -169,7 +220,7 @@ def _look(paths: Iterable[str], columns: Columns, storage: Storage) -> Iterator[
     known: dict[bytes, str | None] = {}
     for path, schema in _schemas(paths, partial(_schema, storage=storage)):
         if schema.raw not in known:
-            known[schema.raw] = why_misread(leaf_kinds(schema), columns)
+            known[schema.raw] = why_misread(schema, columns)
         if (why := known[schema.raw]) is not None:
             yield path, why
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from neve.model.errors import RowsUnsupported
+from neve.model.facts import NAME_MAPPING_PROPERTY
 from neve.model.rewrite import TableLayout
 from neve.parquet.assembly.encode import EncodeOptions
 from neve.parquet.assembly.wanted import WantedSchema, wanted_schema
@@ -20,7 +21,6 @@ from neve.rows.schema import ROW_ID, UNKNOWN, Field, Schema, parse_schema
 from neve.spark.rewrite.rows.kinds import FileKinds
 
 FIRST_FORMAT_WITH_LINEAGE: Final = 3
-NAME_MAPPING_PROPERTY: Final = "schema.name-mapping.default"
 #: Rows are proven with their places, in a column of this name.
 POSITION_NAME: Final = "_pos"
 CODEC_PROPERTY: Final = "write.parquet.compression-codec"
