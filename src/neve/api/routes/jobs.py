@@ -97,14 +97,26 @@ def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
     return job_body(again, neve.now())
 
 
-async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
-    """The job to follow; asked before the stream begins, so that there is a status to answer."""
+async def _followed(
+    job_id: PathPart, request: Request, settings: TheSettings
+) -> AsyncIterator[Job]:
+    """The job to follow; asked before the stream begins, so that there is a status to answer.
+
+    The stream is counted before anything is waited for: others that are opened meanwhile see it.
+    """
     neve, streams = guarded(request), request.app.state.streams
+    share = neve.caller.share
     if streams.total() >= settings.max_streams:
         raise _too_many(settings.max_streams, "are open")
-    if neve.caller.is_known and streams[neve.caller.share] >= settings.max_streams_of_tenant:
+    if neve.caller.is_known and streams[share] >= settings.max_streams_of_tenant:
         raise _too_many(settings.max_streams_of_tenant, "of yours are open")
-    return await run_in_threadpool(_job, neve, job_id)
+    streams[share] += 1
+    try:
+        yield await run_in_threadpool(_job, neve, job_id)
+    finally:
+        streams.subtract((share,))
+        if not streams[share]:
+            del streams[share]
 
 
 def _too_many(limit: int, which: str) -> Refusal:
@@ -138,27 +150,20 @@ async def events(
     last_event_id: LastEvent = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
-    neve, streams = guarded(request), request.app.state.streams
-    streams[neve.caller.share] += 1
-    try:
-        seen = last_event_id
-        while await run_in_threadpool(_is_still_let_in, neve, request):
-            # The state first: what is told after it is read in the next turn.
-            now = await run_in_threadpool(neve.job, job.job_id)
-            found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
-            for event in found:
-                seen = event.number
-                yield _event(event)
-            if len(found) == BATCH:
-                continue
-            if now is None or now.state.is_final:
-                yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
-                return
-            await asyncio.sleep(settings.poll_seconds)
-    finally:
-        streams.subtract((neve.caller.share,))
-        if not streams[neve.caller.share]:
-            del streams[neve.caller.share]
+    neve, seen = guarded(request), last_event_id
+    while await run_in_threadpool(_is_still_let_in, neve, request):
+        # The state first: what is told after it is read in the next turn.
+        now = await run_in_threadpool(neve.job, job.job_id)
+        found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
+        for event in found:
+            seen = event.number
+            yield _event(event)
+        if len(found) == BATCH:
+            continue
+        if now is None or now.state.is_final:
+            yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
+            return
+        await asyncio.sleep(settings.poll_seconds)
 
 
 def _is_still_let_in(neve: Guarded, request: Request) -> bool:
