@@ -13,6 +13,7 @@ from neve.api.problems import NOT_JSON, Refusal, on_neve_error, on_refusal
 from neve.api.settings import ApiSettings
 from neve.api.shares import Shares
 from neve.model.errors import TooMuch
+from neve.model.twins import TWINS, twins_in_body
 
 
 class RequestLimits:
@@ -81,6 +82,8 @@ class RequestLimits:
                 raise self._not_utf8()
             if is_whole and is_deeper(body, self._settings.max_json_depth):
                 raise self._too_deep()
+            if is_whole and (twins := twins_in_body(body)) is not None:
+                raise Refusal(400, TWINS, twins, "Say each key once.")
             return message
 
         return limited
