@@ -33,7 +33,7 @@ from neve.api.values import (
     read_cursor,
 )
 from neve.guarding import Guarded
-from neve.model.errors import NotAuthenticated
+from neve.model.errors import NeveError, NotAuthenticated
 from neve.model.events import RecordedEvent
 from neve.model.job import Job, JobState
 from neve.neve import Neve
@@ -151,19 +151,23 @@ async def events(
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
     neve, seen = guarded(request), last_event_id
-    while await run_in_threadpool(_is_still_let_in, neve, request):
-        # The state first: what is told after it is read in the next turn.
-        now = await run_in_threadpool(neve.job, job.job_id)
-        found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
-        for event in found:
-            seen = event.number
-            yield _event(event)
-        if len(found) == BATCH:
-            continue
-        if now is None or now.state.is_final:
-            yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
-            return
-        await asyncio.sleep(settings.poll_seconds)
+    try:
+        while await run_in_threadpool(_is_still_let_in, neve, request):
+            # The state first: what is told after it is read in the next turn.
+            now = await run_in_threadpool(neve.job, job.job_id)
+            found = await run_in_threadpool(neve.job_events, job.job_id, after=seen, limit=BATCH)
+            for event in found:
+                seen = event.number
+                yield _event(event)
+            if len(found) == BATCH:
+                continue
+            if now is None or now.state.is_final:
+                yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
+                return
+            await asyncio.sleep(settings.poll_seconds)
+    except NeveError:
+        # The state or the issuer is away: who follows comes again, from the last number on.
+        return
 
 
 def _is_still_let_in(neve: Guarded, request: Request) -> bool:
