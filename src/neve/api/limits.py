@@ -145,11 +145,13 @@ class AnswerInTime:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, is_late = asyncio.Event(), False
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        is_late = False
 
         async def send_in_time(message: Message) -> None:
             if not is_late:
-                begun.set()
+                if not begun.done():
+                    begun.set_result(None)
                 await send(message)
 
         async def answer_it() -> None:
@@ -158,17 +160,14 @@ class AnswerInTime:
         work = asyncio.create_task(answer_it())
         self._working.add(work)
         work.add_done_callback(self._working.discard)
-        waiting = asyncio.create_task(begun.wait())
         try:
             await asyncio.wait(
-                (work, waiting), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+                (work, begun), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             work.cancel()
             raise
-        finally:
-            waiting.cancel()
-        if begun.is_set() or work.done():
+        if begun.done() or work.done():
             await work
             return
         is_late = True

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, Field
 
 from neve.access.credentials import bearer_of
 from neve.access.rights import Right
@@ -26,8 +27,6 @@ from neve.api.problems import Refusal, not_found
 from neve.api.submitting import job_path
 from neve.api.values import (
     LARGEST_LONG,
-    CursorQuery,
-    Limit,
     PathPart,
     make_cursor,
     read_cursor,
@@ -46,22 +45,28 @@ TEXTS = JobTexts()
 END = "end"
 
 
+class JobsQuery(BaseModel):
+    """Which jobs are listed. One model, because a parameter by itself is validated by itself."""
+
+    table: str | None = Field(default=None, max_length=1024, description="Only of this table.")
+    status: JobStatus | None = None
+    operation: str | None = Field(default=None, max_length=64)
+    tenant: str | None = Field(default=None, max_length=256)
+    dead: bool | None = Field(
+        default=None, description="Those that failed as often as they may, or the others."
+    )
+    limit: int = Field(default=50, ge=1, le=1000, description="How many at most.")
+    cursor: str | None = Field(
+        default=None, max_length=2048, description="`next_cursor` of the page before."
+    )
+
+
 @router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW)])
-def jobs(
-    neve: TheNeve,
-    table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
-    status: JobStatus | None = None,
-    operation: Annotated[str | None, Query(max_length=64)] = None,
-    tenant: Annotated[str | None, Query(max_length=256)] = None,
-    dead: Annotated[
-        bool | None, Query(description="Those that failed as often as they may, or the others.")
-    ] = None,
-    limit: Limit = 50,
-    cursor: CursorQuery = None,
-) -> Response:
+def jobs(neve: TheNeve, asked: Annotated[JobsQuery, Query()]) -> Response:
     """Jobs, newest first, a page at a time."""
-    chosen = {"states": states_of(status) if status else (), "operation": operation}
-    return page_of(neve, table, limit, cursor, **chosen, tenant=tenant, is_dead=dead)
+    states = states_of(asked.status) if asked.status else ()
+    chosen = {"states": states, "operation": asked.operation, "tenant": asked.tenant}
+    return page_of(neve, asked.table, asked.limit, asked.cursor, **chosen, is_dead=asked.dead)
 
 
 @router.get("/{job_id}", dependencies=[needs(Right.VIEW)])
