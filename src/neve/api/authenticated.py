@@ -14,7 +14,7 @@ from neve.access.pages import is_strange_page
 from neve.access.rights import LOCAL, NOBODY, Caller
 from neve.api.problems import Refusal, on_neve_error, on_refusal
 from neve.api.rates import Rates
-from neve.model.errors import NeveError, NotAuthenticated
+from neve.model.errors import NeveError, NotAuthenticated, StoreError
 from neve.neve import Neve
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -71,12 +71,21 @@ class Authenticated:
             refuse_strange_pages(request)
             return _noted(request, LOCAL)
         sent = request.headers.getlist("authorization")
-        if not sent and request.url.path in self._open_paths:
+        is_open = request.url.path in self._open_paths
+        if not sent and is_open:
             return NOBODY
         try:
             caller = await run_in_threadpool(self._neve.access.authenticate, bearer_of(sent))
         except NotAuthenticated:
             self._rates.count_failure(request)
+            raise
+        except StoreError:
+            if is_open:
+                # What is answered to nobody is answered to whoever cannot be known now.
+                return NOBODY
+            if notes := getattr(request.state, "notes", None):
+                # Nothing was done, and a row would wait for the same state as long once more.
+                notes.is_kept = False
             raise
         _noted(request, caller)
         self._rates.count(request, caller)

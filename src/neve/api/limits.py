@@ -13,6 +13,7 @@ from neve.api.problems import NOT_JSON, Refusal, on_neve_error, on_refusal
 from neve.api.settings import ApiSettings
 from neve.api.shares import Shares
 from neve.model.errors import TooMuch
+from neve.model.twins import TWINS, twins_in_body
 
 
 class RequestLimits:
@@ -81,6 +82,8 @@ class RequestLimits:
                 raise self._not_utf8()
             if is_whole and is_deeper(body, self._settings.max_json_depth):
                 raise self._too_deep()
+            if is_whole and (twins := twins_in_body(body)) is not None:
+                raise Refusal(400, TWINS, twins, "Say each key once.")
             return message
 
         return limited
@@ -142,11 +145,13 @@ class AnswerInTime:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, is_late = asyncio.Event(), False
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        is_late = False
 
         async def send_in_time(message: Message) -> None:
             if not is_late:
-                begun.set()
+                if not begun.done():
+                    begun.set_result(None)
                 await send(message)
 
         async def answer_it() -> None:
@@ -155,17 +160,14 @@ class AnswerInTime:
         work = asyncio.create_task(answer_it())
         self._working.add(work)
         work.add_done_callback(self._working.discard)
-        waiting = asyncio.create_task(begun.wait())
         try:
             await asyncio.wait(
-                (work, waiting), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+                (work, begun), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             work.cancel()
             raise
-        finally:
-            waiting.cancel()
-        if begun.is_set() or work.done():
+        if begun.done() or work.done():
             await work
             return
         is_late = True

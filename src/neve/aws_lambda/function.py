@@ -19,6 +19,7 @@ from neve.database.keys import key_of
 from neve.database.service import write_answer
 from neve.guarding import Guarded, Notes
 from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated
+from neve.model.twins import TWINS, twins_in_body
 from neve.neve import Neve
 
 PATHS = ("/database", "/api/v1/database")
@@ -84,8 +85,11 @@ class Function:
         if event.method != "POST":
             return _refused(notes, 405, "method-not-allowed", f"{event.path} takes POST.")
         neve = Guarded(opened.neve, caller, Right.VIEW, notes)
+        body = event.body()
+        if (twins := twins_in_body(body)) is not None:
+            return _refused(notes, 400, TWINS, twins)
         try:
-            request = REQUEST.validate_json(event.body())
+            request = REQUEST.validate_json(body)
         except ValidationError as error:
             notes.detail = "The body is no request."
             return invalid(error)

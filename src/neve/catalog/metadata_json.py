@@ -16,7 +16,7 @@ from pyiceberg.io import FileIO
 
 from neve.model.errors import ExecutionError
 from neve.model.metadata_change import MAIN, MetadataChange
-from neve.planning.yaml_documents import without_twins
+from neve.model.twins import without_twins
 
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 DEFAULT_PREVIOUS_VERSIONS = 100

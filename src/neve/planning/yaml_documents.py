@@ -14,6 +14,8 @@ from pathlib import Path
 
 import yaml
 
+from neve.model.twins import KeyTwice, without_twins
+
 MAX_BYTES = 2_000_000
 #: Values in a document, those that aliases stand for counted each time.
 MAX_VALUES = 100_000
@@ -53,20 +55,13 @@ def parse_json(text: str) -> object:
     return _parsed("JSON", text, partial(json.loads, object_pairs_hook=without_twins))
 
 
-def without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """One of two values of a key would be ignored, and nobody would know which."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise BadDocument(f"has the key {key} twice")
-    return found
-
-
 def _parsed(kind: str, text: str, load: Callable[[str], object]) -> object:
     try:
         return load(text)
     except BadDocument:
         raise
+    except KeyTwice as error:
+        raise BadDocument(str(error)) from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
@@ -92,7 +87,7 @@ def _load_yaml(text: str) -> object:
 
 
 def _refuse_twins(root: yaml.Node) -> None:
-    """The same for YAML, where a merged mapping may have keys that are said again on purpose."""
+    """As JSON is refused; a merged mapping may have keys that are said again on purpose."""
     pending, seen = [root], set[int]()
     while pending:
         node = pending.pop()

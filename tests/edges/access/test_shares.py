@@ -169,3 +169,22 @@ def test_streams_of_one_tenant_leave_room_for_others(world, address, other):
         assert [s.status_code for s in (first, second, third, theirs)] == [200, 200, 503, 200]
         third.read()
         assert third.json()["type"] == "urn:neve:problem:too-many-streams"
+
+
+@pytest.mark.promise(60)
+def test_streams_that_are_opened_at_once_are_counted_before_they_are_answered(world, address):
+    path, own = f"{address}/api/v1/jobs/{queued(world, OWN, 'acme')}/events", world.key()
+    # What is refused for its job gives its place back.
+    unknown = [httpx2.get(f"{address}/api/v1/jobs/none/events", headers=own) for _ in range(3)]
+    assert {answer.status_code for answer in unknown} == {404}
+    together, answered = threading.Barrier(16), threading.Barrier(16)
+
+    def follow(_):
+        together.wait(20)
+        with httpx2.stream("GET", path, headers=own, timeout=20) as answer:
+            answered.wait(20)
+            return answer.status_code
+
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(follow, range(16)))
+    assert sorted(found) == [200] * 2 + [503] * 14

@@ -125,6 +125,8 @@ def test_a_key_in_header_or_body_makes_a_write_count_once(post, where):
         ("[" * 200_000, 400, "body-too-deep"),
         ('{"operation": ' + "[" * 5000 + "]" * 5000 + "}", 400, "body-too-deep"),
         ("{", 400, "not-json"),
+        (json.dumps(WRITE).replace('"name"', '"name": "b", "name"'), 400, "key-twice"),
+        (json.dumps(WRITE)[:-1] + ', "tenant_id": "other"}', 400, "key-twice"),
     ],
 )
 @pytest.mark.promise(46)

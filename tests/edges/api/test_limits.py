@@ -106,6 +106,15 @@ def test_a_body_that_is_too_deep_is_refused(api, opening):
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:neve:problem:body-too-deep")
 
 
+def test_a_body_that_says_a_key_twice_is_refused_before_one_value_is_ignored(api):
+    answer = api.post("/api/v1/compact", content='{"table": "a.b", "options": {}, "table": "c.d"}')
+    problem = answer.json()
+    assert (answer.status_code, problem["type"]) == (400, "urn:neve:problem:key-twice")
+    assert (
+        problem["detail"] == "The body says the key 'table' twice, and one value would be ignored."
+    )
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32-be"])
 def test_a_body_that_is_not_utf8_does_not_hide_its_depth(api, encoding):
     # Half of this character looks like a quote, after which brackets would mean nothing.

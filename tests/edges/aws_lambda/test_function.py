@@ -83,6 +83,7 @@ def test_the_documented_calls(call):
         (event("{"), 400, "not-json"),
         (event("[" * 100_000), 400, "not-json"),
         (event("{}"), 422, "validation"),
+        (event(json.dumps(write("a"))[:-1] + ', "table": "b"}'), 400, "key-twice"),
         (event({"operation": "DROP", **PLACE}), 422, "validation"),
         (event({**write("a"), "x": 1}), 422, "validation"),
         (event({**write("a"), "table": "a.b"}), 422, "input"),

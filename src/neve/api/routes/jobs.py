@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, Field
 
 from neve.access.credentials import bearer_of
 from neve.access.rights import Right
@@ -26,14 +27,12 @@ from neve.api.problems import Refusal, not_found
 from neve.api.submitting import job_path
 from neve.api.values import (
     LARGEST_LONG,
-    CursorQuery,
-    Limit,
     PathPart,
     make_cursor,
     read_cursor,
 )
 from neve.guarding import Guarded
-from neve.model.errors import NotAuthenticated
+from neve.model.errors import NeveError, NotAuthenticated
 from neve.model.events import RecordedEvent
 from neve.model.job import Job, JobState
 from neve.neve import Neve
@@ -46,22 +45,28 @@ TEXTS = JobTexts()
 END = "end"
 
 
+class JobsQuery(BaseModel):
+    """Which jobs are listed. One model, because a parameter by itself is validated by itself."""
+
+    table: str | None = Field(default=None, max_length=1024, description="Only of this table.")
+    status: JobStatus | None = None
+    operation: str | None = Field(default=None, max_length=64)
+    tenant: str | None = Field(default=None, max_length=256)
+    dead: bool | None = Field(
+        default=None, description="Those that failed as often as they may, or the others."
+    )
+    limit: int = Field(default=50, ge=1, le=1000, description="How many at most.")
+    cursor: str | None = Field(
+        default=None, max_length=2048, description="`next_cursor` of the page before."
+    )
+
+
 @router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW)])
-def jobs(
-    neve: TheNeve,
-    table: Annotated[str | None, Query(max_length=1024, description="Only of this table.")] = None,
-    status: JobStatus | None = None,
-    operation: Annotated[str | None, Query(max_length=64)] = None,
-    tenant: Annotated[str | None, Query(max_length=256)] = None,
-    dead: Annotated[
-        bool | None, Query(description="Those that failed as often as they may, or the others.")
-    ] = None,
-    limit: Limit = 50,
-    cursor: CursorQuery = None,
-) -> Response:
+def jobs(neve: TheNeve, asked: Annotated[JobsQuery, Query()]) -> Response:
     """Jobs, newest first, a page at a time."""
-    chosen = {"states": states_of(status) if status else (), "operation": operation}
-    return page_of(neve, table, limit, cursor, **chosen, tenant=tenant, is_dead=dead)
+    states = states_of(asked.status) if asked.status else ()
+    chosen = {"states": states, "operation": asked.operation, "tenant": asked.tenant}
+    return page_of(neve, asked.table, asked.limit, asked.cursor, **chosen, is_dead=asked.dead)
 
 
 @router.get("/{job_id}", dependencies=[needs(Right.VIEW)])
@@ -97,14 +102,26 @@ def retry(job_id: PathPart, neve: TheNeve, response: Response) -> JobBody:
     return job_body(again, neve.now())
 
 
-async def _followed(job_id: PathPart, request: Request, settings: TheSettings) -> Job:
-    """The job to follow; asked before the stream begins, so that there is a status to answer."""
+async def _followed(
+    job_id: PathPart, request: Request, settings: TheSettings
+) -> AsyncIterator[Job]:
+    """The job to follow; asked before the stream begins, so that there is a status to answer.
+
+    The stream is counted before anything is waited for: others that are opened meanwhile see it.
+    """
     neve, streams = guarded(request), request.app.state.streams
+    share = neve.caller.share
     if streams.total() >= settings.max_streams:
         raise _too_many(settings.max_streams, "are open")
-    if neve.caller.is_known and streams[neve.caller.share] >= settings.max_streams_of_tenant:
+    if neve.caller.is_known and streams[share] >= settings.max_streams_of_tenant:
         raise _too_many(settings.max_streams_of_tenant, "of yours are open")
-    return await run_in_threadpool(_job, neve, job_id)
+    streams[share] += 1
+    try:
+        yield await run_in_threadpool(_job, neve, job_id)
+    finally:
+        streams.subtract((share,))
+        if not streams[share]:
+            del streams[share]
 
 
 def _too_many(limit: int, which: str) -> Refusal:
@@ -138,10 +155,8 @@ async def events(
     last_event_id: LastEvent = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """What a job says, from a number on, until its end: `event: end` is the last one."""
-    neve, streams = guarded(request), request.app.state.streams
-    streams[neve.caller.share] += 1
+    neve, seen = guarded(request), last_event_id
     try:
-        seen = last_event_id
         while await run_in_threadpool(_is_still_let_in, neve, request):
             # The state first: what is told after it is read in the next turn.
             now = await run_in_threadpool(neve.job, job.job_id)
@@ -155,10 +170,9 @@ async def events(
                 yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
                 return
             await asyncio.sleep(settings.poll_seconds)
-    finally:
-        streams.subtract((neve.caller.share,))
-        if not streams[neve.caller.share]:
-            del streams[neve.caller.share]
+    except NeveError:
+        # The state or the issuer is away: who follows comes again, from the last number on.
+        return
 
 
 def _is_still_let_in(neve: Guarded, request: Request) -> bool:
