@@ -29,8 +29,9 @@ from neve.storage.readers import FIRST_READ_BYTES, Reader
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
 _SHAPE: Final[spans.Shape] = {FileMeta.KEY_VALUES: spans.Each(spans.FLAT)}
-#: Row groups of large footers are opened one by one, for memory's sake; this many bytes in one go.
-_SMALL_BYTES: Final = 64 * 1024
+#: Row groups of large footers are opened one by one, for memory's sake, and so walked twice. This
+#: many bytes are opened in one go: a row group of several hundred columns.
+_SMALL_BYTES: Final = 512 * 1024
 _SMALL_SHAPE: Final[spans.Shape] = {**_SHAPE, FileMeta.ROW_GROUPS: spans.Each(ROW_GROUP_SHAPE)}
 
 #: Is shown every row group with its chunks while they are open, for whoever keeps more of them.

@@ -7,6 +7,7 @@ import pytest
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
 from neve.parquet import footer, spans, thrift
+from neve.parquet.chunks import ROW_GROUP_SHAPE
 from neve.parquet.footer import Statistics, read_file_schema, read_footer
 from neve.parquet.layout import Chunk, FileMeta, Group, Meta
 from neve.storage.readers import MemoryReader
@@ -103,6 +104,28 @@ def test_a_long_footer_takes_a_second_read(data: bytes, monkeypatch) -> None:
     monkeypatch.setattr(footer, "FIRST_READ_BYTES", 16)
 
     assert read_footer(MemoryReader(data)).rows == 4
+
+
+def test_a_footer_of_hundreds_of_columns_is_walked_once(write, monkeypatch) -> None:
+    wide = MemoryReader(write(pa.table({f"column_{n}": [f"{n}" * 20] for n in range(400)})))
+    walk = spans.open_list
+    walks = []
+
+    def counted(data: bytes, at: int, shape: spans.Shape = spans.FLAT):
+        walks.append(shape is ROW_GROUP_SHAPE)
+        return walk(data, at, shape)
+
+    monkeypatch.setattr(spans, "open_list", counted)
+    at_once = read_footer(wide)
+    assert len(at_once.opened.data) > 64 * 1024
+    assert not any(walks)
+
+    monkeypatch.setattr(footer, "_SMALL_BYTES", 0)
+    one_by_one = read_footer(wide)
+    assert any(walks)
+    assert at_once.row_groups == one_by_one.row_groups
+    assert at_once.schema == one_by_one.schema
+    assert at_once.encodings == one_by_one.encodings
 
 
 @pytest.mark.parametrize(

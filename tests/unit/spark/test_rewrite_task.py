@@ -21,6 +21,7 @@ from neve.model.rewrite import (
     TaskInput,
     TaskResult,
 )
+from neve.parquet.assembly.row_group import _Build
 from neve.parquet.assembly.tables import GroupValues
 from neve.rows.deletes import DELETE_FILE_PATH, DELETE_FILE_POS
 from neve.rows.roaring import read_bitmap
@@ -28,6 +29,7 @@ from neve.rows.schema import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
 from neve.rows.vectors import write_puffin
 from neve.spark.rewrite.rows import as_read, compared, kept, prove, provider
 from neve.spark.rewrite.rows.source import FileRows
+from neve.spark.rewrite.rows.sources import Sources
 from neve.spark.rewrite.task import run_task
 from neve.spark.rewrite.tasks import rewrite
 from neve.storage.access import storage_of
@@ -622,6 +624,30 @@ def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, mon
     (file,) = place.run().files
 
     assert file.proof.problem is None
+    assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
+
+
+def test_files_stay_open_as_far_as_there_is_room(place, monkeypatch):
+    """A few columns of every file are read, then a few others of every file."""
+    place.keep = 2**20
+    together, real_open, opened = _Build._in_batches, Sources.open, []
+
+    def one_by_one(build):
+        for batch in together(build):
+            yield from ({top: parts} for top, parts in batch.items())
+
+    def counted(sources, number, *dictionaries):
+        opened.append(number)
+        return real_open(sources, number, *dictionaries)
+
+    monkeypatch.setattr(_Build, "_in_batches", one_by_one)
+    monkeypatch.setattr(Sources, "open", counted)
+    monkeypatch.setattr(provider, "MAX_OPENED", 2)
+
+    (file,) = place.run().files
+
+    assert file.proof.problem is None
+    assert opened == [0, 1, 2, 1, 2]
     assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
 
 

@@ -52,7 +52,9 @@ class LiveReads:
     def _open(self, source: int) -> OpenedSource:
         if source not in self._opened:
             if len(self._opened) == MAX_OPENED:
-                self._opened.clear()
+                # The newest one: sources are read in the same order for every few columns, so
+                # that of all of them it is wanted again last.
+                self._opened.popitem()
             self._opened[source] = self._sources.open(self._share[source], self._dictionaries)
         return self._opened[source]
 
