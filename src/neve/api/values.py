@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    Strict,
     TypeAdapter,
     WithJsonSchema,
 )
@@ -66,6 +67,8 @@ CursorQuery = Annotated[
     str | None,
     Query(max_length=2048, description="`next_cursor` of the page before."),
 ]
+#: Of a body: a text that looks like one is refused, "yes" before anything is deleted by it.
+Flag = Annotated[bool, Strict()]
 SnapshotId = Annotated[int, Field(ge=0, le=LARGEST_LONG)]
 
 
@@ -80,7 +83,7 @@ class Asking(Body):
 
     requested_by: ShortText = ""
     tenant: Annotated[ShortText, Field(description="Workers serve tenants in turn.")] = ""
-    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    priority: Annotated[int, Strict()] = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
 #: On the wire it ends with Z: all times are UTC.

@@ -83,7 +83,6 @@ HARMLESS = (
     "has_jobs",
     "is_stopping",
     "job_arguments",
-    "job_of_plan",
     # It counts what the caller has surveyed.
     "live_records",
     # It goes through the caller's own pages of jobs.
@@ -114,6 +113,11 @@ class Guarded(GuardedDatabases):
         """Plans for tables that the caller sees."""
         found = super().kept_plans(MAX_KEPT_PLANS)
         return [kept for kept in found if self.caller.sees(kept.table)][:limit]
+
+    def job_of_plan(self, plan_id: str) -> Job | None:
+        """The job that a plan became, if the caller may see it."""
+        job = super().job_of_plan(plan_id)
+        return job if job is not None and self._sees_job(job) else None
 
     def approve_plan(self, plan_id: str, by: str) -> KeptPlan | None:
         """Agree to a plan, as somebody else than who made it."""

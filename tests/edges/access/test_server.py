@@ -297,6 +297,24 @@ def test_a_plan_is_not_approved_by_who_made_it(world):
 
 
 @pytest.mark.promise(56)
+def test_who_shares_tables_learns_nothing_of_jobs_that_others_made_of_a_plan(world):
+    own, other = world.key(), world.key(tables="lake.acme", tenant="hush")
+    plan = world.client.post("/api/v1/plans", json=COMPACT, headers=own).json()
+    path = f"/api/v1/plans/{plan['plan_id']}"
+    applied = world.client.post(f"{path}/apply", headers=own)
+    assert applied.status_code == 202
+    again = world.client.post(f"{path}/apply", headers=own)
+    assert again.json()["job_id"] == applied.json()["job_id"]
+    refused = world.client.post(f"{path}/apply", headers=other)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        422,
+        f"Plan {plan['plan_id']} was applied already.",
+    )
+    assert world.client.get(path, headers=other).json()["job_id"] is None
+    assert len(world.store.jobs()) == 1
+
+
+@pytest.mark.promise(56)
 def test_lists_are_not_cut_by_what_others_have(make_world):
     world = make_world(approval=["rollback"])
     own, other = world.key(), world.key(tables="lake.hush", tenant="hush")

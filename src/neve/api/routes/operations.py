@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, BaseModel, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, Field, Strict, model_validator
 
 from neve.access.rights import Right
 from neve.api.access import IdempotencyKey, TheNeve, needs
 from neve.api.bodies import QueuedJob, queued_job
 from neve.api.submitting import job_path, key_reused, queue, refuse_if_ignored, store_key
-from neve.api.values import Asking, LongText, Name, ShortText, SnapshotId, TablePath
+from neve.api.values import Asking, Flag, LongText, Name, ShortText, SnapshotId, TablePath
 from neve.documents import to_document
 from neve.guarding import Guarded
 from neve.model.durations import parse_duration
@@ -29,7 +29,7 @@ from neve.neve import Neve, TableTurn
 
 router = APIRouter(prefix="/tables", tags=["maintenance"])
 
-Kept = Annotated[int, Field(ge=0, le=MAX_KEPT)]
+Kept = Annotated[int, Strict(), Field(ge=0, le=MAX_KEPT)]
 #: What makes a request for maintenance another one, besides its table and overrides.
 ASKED = ("operations", "apply", "only_due", "any_time")
 TURN_ID = "All of the jobs: POST /turns/{turn_id}/rollback undoes what they changed."
@@ -49,12 +49,12 @@ class MaintainRequest(Overriding):
     """Which operations to run; all that the table's policy enables where none is named."""
 
     operations: tuple[Operation, ...] = Field(default=(), max_length=len(Operation))
-    dry_run: bool = False
-    apply: bool = Field(
+    dry_run: Flag = False
+    apply: Flag = Field(
         default=False, description="Expire and sweep also where no policy says whether to."
     )
-    only_due: bool = Field(default=False, description="Only where the table's schedule has come.")
-    any_time: bool = Field(default=True, description="Also where the policy's window is closed.")
+    only_due: Flag = Field(default=False, description="Only where the table's schedule has come.")
+    any_time: Flag = Field(default=True, description="Also where the policy's window is closed.")
 
     @model_validator(mode="after")
     def _fits(self) -> MaintainRequest:
@@ -87,9 +87,9 @@ class Maintenance(BaseModel):
 class ExpireRequest(Asking):
     """Which snapshots to let go; what is left out is as the policy says."""
 
-    apply: bool = Field(default=False, description="Without it, only look.")
+    apply: Flag = Field(default=False, description="Without it, only look.")
     older_than: Annotated[ShortText | None, Field(examples=["7d"])] = None
-    retain_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    retain_last: Annotated[int, Strict(), Field(ge=1, le=1_000_000)] | None = None
     keep_hourly: Kept | None = None
     keep_daily: Kept | None = None
     keep_weekly: Kept | None = None
