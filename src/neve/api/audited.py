@@ -34,9 +34,7 @@ class Audited:
         async def send_after_row(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status = int(message["status"])
-                # What could not be looked at now (5XX) was not refused.
-                is_row = scope["method"] not in LOOKING or 400 <= status < 500
-                if notes.is_kept and is_row:
+                if notes.is_kept and (status >= 400 or scope["method"] not in LOOKING):
                     try:
                         await run_in_threadpool(_record, access, scope, notes, status)
                     except StoreError as error:

@@ -60,8 +60,12 @@ class Authenticated:
         """What is open to all is no way to fill the audit log with refusals."""
 
         async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] >= 400:
-                self._rates.forget_flood(request)
+            if message["type"] == "http.response.start":
+                if message["status"] >= 500:
+                    # Not ready is an answer to whoever asked for it, not a refusal.
+                    _leave_no_row(request)
+                elif message["status"] >= 400:
+                    self._rates.forget_flood(request)
             await send(message)
 
         return counted
@@ -83,9 +87,8 @@ class Authenticated:
             if is_open:
                 # What is answered to nobody is answered to whoever cannot be known now.
                 return NOBODY
-            if notes := getattr(request.state, "notes", None):
-                # Nothing was done, and a row would wait for the same state as long once more.
-                notes.is_kept = False
+            # Nothing was done, and a row would wait for the same state as long once more.
+            _leave_no_row(request)
             raise
         _noted(request, caller)
         self._rates.count(request, caller)
@@ -96,6 +99,11 @@ def _noted(request: Request, caller: Caller) -> Caller:
     if notes := getattr(request.state, "notes", None):
         notes.who, notes.tenant = caller.name or LOCAL_NAME, caller.tenant
     return caller
+
+
+def _leave_no_row(request: Request) -> None:
+    if notes := getattr(request.state, "notes", None):
+        notes.is_kept = False
 
 
 def refuse_strange_pages(request: Request) -> None:

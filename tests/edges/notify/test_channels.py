@@ -116,10 +116,12 @@ def dripping():
 def test_a_receiver_that_never_comes_to_an_end_keeps_nobody(hook):
     with dripping() as address:
         before = set(threading.enumerate())
-        channels = Channels({"slow": address, "ops": hook.url}, patience_seconds=0.3)
+        slowly = Channels({"slow": address}, patience_seconds=0.3)
         with pytest.raises(NotificationError, match=r"not delivered within 0\.3 seconds") as slow:
-            channels.send("slow", NOTICE)
+            slowly.send("slow", NOTICE)
         left = set(threading.enumerate()) - before
+        # Beside the one that hangs, with as much time as a busy machine needs.
+        channels = Channels({"ops": hook.url})
         channels.send("ops", NOTICE)
         hook.status = 500
         with pytest.raises(NotificationError) as refused:
