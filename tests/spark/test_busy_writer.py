@@ -13,8 +13,8 @@ from neve.model.policy import CompactionPolicy, RewriteMode, Strategy
 from neve.spark.engine import SparkEngine
 from neve.spark.functions import table_cache
 from neve.spark.operations import rewrite_data_files
+from neve.spark.rewrite import stage
 from neve.spark.rewrite.count import RowCount
-from neve.spark.rewrite.stage import _Stager
 
 pytestmark = pytest.mark.promise(3, 7)
 
@@ -249,18 +249,18 @@ def test_live_rows_are_counted_on_their_way_and_not_by_a_second_read(lake, monke
     table = lake.create(properties=MERGE_ON_READ)
     lake.fill(table, rows=20)
     delete(lake, table)
-    rows, reads, read, seen = lake.rows(table), [], _Stager._read, RowCount.seen
+    rows, reads, read, seen = lake.rows(table), [], stage.read_staged, RowCount.seen
     counted = []
 
-    def note_read(stager, *arguments):
+    def note_read(*arguments):
         reads.append(arguments)
-        return read(stager, *arguments)
+        return read(*arguments)
 
     def note_count(count):
         counted.append(seen(count))
         return counted[-1]
 
-    monkeypatch.setattr(_Stager, "_read", note_read)
+    monkeypatch.setattr(stage, "read_staged", note_read)
     monkeypatch.setattr(RowCount, "seen", note_count)
 
     outcome = lake.compact(table)

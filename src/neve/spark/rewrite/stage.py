@@ -8,7 +8,6 @@ Nothing is committed here, so the files can be proven first.
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from neve.model.rewrite import RowFingerprints, StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.rows.fingerprint import Fingerprint
 from neve.spark.errors import engine_errors
-from neve.spark.functions import location_of_task, table_cache, value_in
+from neve.spark.functions import value_in
 from neve.spark.java_lists import java_string_set, java_strings
 from neve.spark.job_group import for_other_threads
 from neve.spark.once import once_per_session
@@ -33,12 +32,11 @@ from neve.spark.rewrite.read_back import (
     scan_tasks,
     schema_of,
 )
+from neve.spark.staged_reads import UNLIMITED_BYTES, read_staged, staged, tasks_by_path
 from neve.spark.tables import iceberg, load_table, set_active
 
 #: Groups that are rewritten at once, as Iceberg's action has it.
 MAX_CONCURRENT_GROUPS = 5
-#: One split, one file: no limit of ours may cut it in two.
-UNLIMITED_BYTES = 2**62
 #: Iceberg's own allowance, so that rounding does not make one split more.
 SPLIT_OVERHEAD_BYTES = 5 * 1024
 
@@ -48,28 +46,19 @@ class _Parts:
     """Iceberg's parts that a rewrite is made of, looked up once."""
 
     lists: Any
-    maps: Any
     sets: Any
-    iterables: Any
-    predicates: Any
     file_group: Any
-    manager: Any
     coordinator: Any
 
 
 @once_per_session
 def _parts(session: SparkSession) -> _Parts:
     package = iceberg(session)
-    guava = package.relocated.com.google.common
-    collect = guava.collect
+    collect = package.relocated.com.google.common.collect
     return _Parts(
         collect.Lists,
-        collect.Maps,
         collect.Sets,
-        collect.Iterables,
-        guava.base.Predicates,
         package.actions.RewriteFileGroup,
-        package.spark.ScanTaskSetManager.get(),
         package.spark.FileRewriteCoordinator.get(),
     )
 
@@ -94,7 +83,7 @@ def stage_files(
     with engine_errors(f"Planning the rewrite of table {table}"):
         # Now: the catalog may hand the same table to whoever upgrades it meanwhile.
         unnumbered = loaded.operations().current().formatVersion() < FIRST_WITH_ROW_IDS
-        tasks = _tasks_by_path(session, loaded, snapshot_id, orders)
+        tasks = tasks_by_path(session, loaded, snapshot_id, _paths(orders))
         missing = set(_difference(session, orders, tasks))
     ready = [order for order in orders if missing.isdisjoint(order.paths)]
     gone = [
@@ -118,7 +107,7 @@ def fingerprint_files(
     loaded = load_table(session, table)
     order = StageOrder(0, tuple(paths), 0, 1, 1)
     with engine_errors(f"Reading rows of table {table}"):
-        tasks = _tasks_by_path(session, loaded, snapshot_id, [order])
+        tasks = tasks_by_path(session, loaded, snapshot_id, order.paths)
         clone = _clone(session)
         reader = reading_session(clone)
         stager = _Stager(session, clone, reader, table, loaded, value_in(session, tasks))
@@ -151,18 +140,13 @@ class _Stager:
         parts, table = _parts(self.session), self.loaded
         tasks = self.tasks(order)
         group = parts.file_group(None, tasks, 0, 1, 1, 1)
-        cache = table_cache(self.session)
-        set_id = str(uuid.uuid4())
-        try:
-            cache.add(set_id, table)
-            parts.manager.stageTasks(table, set_id, tasks)
-            live_rows = self._write(set_id, order, moves=self._moves(tasks))
-            added = parts.coordinator.fetchNewFiles(table, set_id)
-            proof = self._proof(set_id, added) if order.reads_back else None
-        finally:
-            cache.remove(set_id)
-            parts.manager.removeTasks(table, set_id)
-            parts.coordinator.clearRewrite(table, set_id)
+        with staged(self.session, table, tasks) as set_id:
+            try:
+                live_rows = self._write(set_id, order, moves=self._moves(tasks))
+                added = parts.coordinator.fetchNewFiles(table, set_id)
+                proof = self._proof(set_id, added) if order.reads_back else None
+            finally:
+                parts.coordinator.clearRewrite(table, set_id)
         written = [(str(file.location()), int(file.recordCount())) for file in added]
         return StagedFiles(
             order.order_id,
@@ -209,11 +193,11 @@ class _Stager:
         if not order.counts:
             return None
         seen = None if count is None else count.seen()
-        return int(self._read(self.clone, set_id).count()) if seen is None else seen
+        return int(read_staged(self.clone, set_id).count()) if seen is None else seen
 
     def _rows(self, session: Any, set_id: str, split_bytes: int) -> Any:
         """What is written."""
-        return self._read(session, set_id, split_bytes)
+        return read_staged(session, set_id, split_bytes)
 
     def _proof(self, set_id: str, added: Any) -> RowFingerprints:
         """Rows that are replaced, and those of the new files, both as readers see them."""
@@ -223,23 +207,12 @@ class _Stager:
 
     def read_rows(self, tasks: Any) -> Fingerprint:
         """Of the rows that these scan tasks read."""
-        parts, table, set_id = _parts(self.session), self.loaded, str(uuid.uuid4())
-        cache = table_cache(self.session)
-        try:
-            cache.add(set_id, table)
-            parts.manager.stageTasks(table, set_id, tasks)
+        with staged(self.session, self.loaded, tasks) as set_id:
             return self._fingerprint(set_id)
-        finally:
-            cache.remove(set_id)
-            parts.manager.removeTasks(table, set_id)
 
     def _fingerprint(self, set_id: str) -> Fingerprint:
-        frame = self._read(self.reader, set_id)
+        frame = read_staged(self.reader, set_id)
         return fingerprint_of(self.session, frame, schema_of(self.session, self.loaded))
-
-    def _read(self, session: Any, set_id: str, split_bytes: int = UNLIMITED_BYTES) -> Any:
-        reader = session.read().format("iceberg").option("split-size", str(split_bytes))
-        return reader.option("file-open-cost", "0").load(set_id)
 
     def _session(self, order: StageOrder, moves: bool) -> Any:
         if not moves:
@@ -260,25 +233,10 @@ def _clone(session: SparkSession) -> Any:
     return clone
 
 
-def _tasks_by_path(
-    session: SparkSession, loaded: Any, snapshot_id: int, orders: Sequence[StageOrder]
-) -> Any:
-    """The scan tasks of the orders' files, by path: found in the JVM, without a call a file."""
-    parts, location = _parts(session), location_of_task(session)
-    wanted = parts.predicates.compose(
-        getattr(parts.predicates, "in")(_paths(session, orders)), location
-    )
-    files = loaded.newScan().useSnapshot(snapshot_id).ignoreResiduals().planFiles()
-    try:
-        return parts.maps.uniqueIndex(parts.iterables.filter(files, wanted), location)
-    finally:
-        files.close()
-
-
 def _difference(session: SparkSession, orders: Sequence[StageOrder], tasks: Any) -> list[str]:
-    missing = _parts(session).sets.difference(_paths(session, orders), tasks.keySet())
-    return [str(path) for path in missing]
+    wanted = java_string_set(session, _paths(orders))
+    return [str(path) for path in _parts(session).sets.difference(wanted, tasks.keySet())]
 
 
-def _paths(session: SparkSession, orders: Sequence[StageOrder]) -> Any:
-    return java_string_set(session, [path for order in orders for path in order.paths])
+def _paths(orders: Sequence[StageOrder]) -> list[str]:
+    return [path for order in orders for path in order.paths]
