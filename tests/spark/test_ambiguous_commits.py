@@ -48,7 +48,8 @@ def nobody() -> None:
     pass
 
 
-@pytest.fixture(scope="module")
+#: For the whole session: Spark keeps the address that it was told first.
+@pytest.fixture(scope="session")
 def catalog(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ScriptedCatalog]:

@@ -35,7 +35,7 @@ def test_several_tables_share_one_engine(catalog, tmp_path):
         report["table"]: {r["operation"]: r["status"] for r in report["operations"]}
         for report in document["tables"]
     }
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, (done.stdout, done.stderr)
     assert done.stderr.count("Starting Spark") <= 1
     assert [found[f"lake.db.{name}"]["rewrite_data_files"] for name in NAMES] == ["succeeded"] * 6
     for name in NAMES:
