@@ -9,10 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from neve.model.errors import StoreError
+from neve.retries import RetryPolicy, retrying
 from neve.store.connections import Connections
 from neve.store.migrate import NEWEST, migrate, version_of
 
 BUSY_TIMEOUT_SECONDS = 10.0
+#: As long as for any other lock.
+UNTIL_MADE = RetryPolicy(attempts=60, first_pause_seconds=0.01, max_pause_seconds=0.2)
+#: The part of SQLite's codes that is the same for all variants of an error.
+PRIMARY_CODE = 0xFF
 #: The store's own clock, in seconds since the epoch.
 NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 
@@ -62,7 +67,7 @@ class Database:
         """Make the file, or bring an older one to the present version."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(_connect(self._path)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(db)
             db.execute("BEGIN IMMEDIATE")
             with db:
                 self._refuse_newer(db)
@@ -85,6 +90,25 @@ class Database:
                 f"The state database {self._path} cannot be used: {error}.",
                 next_step="Check that its folder can be written and has room, or set state.url.",
             ) from error
+
+
+def _log_ahead(db: sqlite3.Connection) -> None:
+    """Readers beside a writer. SQLite does not wait where several make one file at once."""
+
+    def switch() -> object:
+        return db.execute("PRAGMA journal_mode = WAL")
+
+    try:
+        switch()
+    except sqlite3.OperationalError as error:
+        if not _is_busy(error):
+            raise
+        retrying(switch, on=_is_busy, policy=UNTIL_MADE)
+
+
+def _is_busy(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -40,6 +41,28 @@ def test_a_file_that_was_replaced_is_the_one_that_is_written():
     os.replace("other.db", "state.db")
 
     assert store.claim_next(60).job_id == "other"
+
+
+def test_who_makes_a_file_waits_for_another_who_makes_it():
+    """SQLite itself gives up at once where a file that is being written changes its journal."""
+    other = sqlite3.connect("state.db", isolation_level=None, check_same_thread=False)
+    with closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE another (x)")
+        end = threading.Timer(0.3, other.rollback)
+        end.start()
+
+        SqliteStore(Path("state.db")).submit("j1", REQUEST)
+        end.join()
+
+    assert [job.job_id for job in SqliteStore(Path("state.db")).jobs()] == ["j1"]
+
+
+def test_what_is_no_database_is_told_at_once():
+    Path("state.db").write_bytes(b"this is no database" * 100)
+
+    with pytest.raises(StoreError, match="file is not a database"):
+        SqliteStore(Path("state.db")).submit("j1", REQUEST)
 
 
 def test_a_change_that_fails_leaves_the_next_one_free():
