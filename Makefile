@@ -6,7 +6,7 @@ MEASURED := $(if $(COVERAGE),-m coverage run)
 # Tests that every worker compiles anew take ten seconds more in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage test-unit test-edges test-slow test-spark test-attack test-system test-world test-world-quick stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
+.PHONY: help setup demo test coverage test-unit test-edges test-slow test-spark test-cases test-all test-attack test-system test-world test-world-quick stack-up stack-status stack-down lint format schemas reference docs postman lock lock-images lock-superset bench bench-service fuzz soak conformance clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -19,12 +19,13 @@ setup: .venv/.ready ## Make .venv from the lock; find or install a Java.
 demo: setup ## Make an ill table, cure it, check that no row changed.
 	@$(BIN)/neve demo
 
-test: setup ## All tests: first those without a JVM, then those on Spark.
+test: setup ## What to run first: parts, edges, and the core on Spark. Some minutes.
 	@rm -f .coverage .coverage.*
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(BIN)/python $(MEASURED) -m pytest -n 2 tests/unit tests/edges
 	$(if $(COVERAGE),@$(MAKE) --no-print-directory coverage)
-	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(BIN)/python -m pytest -n 2 --dist loadfile tests/slow
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/spark
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/spark --ignore tests/spark/cases
+
+test-all: test test-slow test-cases test-attack test-system ## All of them, but for the world's.
 
 coverage:
 	@$(BIN)/python -m coverage combine --quiet
@@ -38,10 +39,13 @@ test-edges: setup ## Commands, REST, functions and access through all parts belo
 	$(BIN)/python -m pytest -n 2 tests/edges
 
 test-slow: setup ## Tests that start and kill servers and processes, without a JVM.
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/slow
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-explore} $(BIN)/python -m pytest -n 2 --dist loadfile tests/slow
 
-test-spark: setup ## Tests on local Spark sessions, one for each of two processes.
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/spark
+test-spark: setup ## The core on local Spark sessions, one for each of two processes.
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/spark --ignore tests/spark/cases
+
+test-cases: setup ## Case by case on Spark: matrices, oracles, random histories, races, pages, programs.
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/spark/cases
 
 test-attack: setup ## Kills, writers and a second Neve at points of every operation, by ATTACK_SEED.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/attack

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
+from tests.spark.cases.scripted_catalog import Act, ScriptedCatalog, scripted_catalog
 from tests.spark.conftest import ONE_FILE_PER_TASK, TEST_SIZED
-from tests.spark.scripted_catalog import Act, ScriptedCatalog, scripted_catalog
 
 from neve.app import App, build_app
 from neve.model.errors import TableUnreadable

@@ -18,7 +18,7 @@ from tests.fuzz.twins import Verdict, examine
 
 pytestmark = pytest.mark.promise(1, 2)
 
-FOUND = sorted((Path(__file__).parents[1] / "fuzz" / "found").glob("*.json"))
+FOUND = sorted((Path(__file__).parents[2] / "fuzz" / "found").glob("*.json"))
 SEED, HISTORIES = 7, 6
 
 

@@ -40,7 +40,7 @@ from tests.random_files import (
     truncated,
     wide,
 )
-from tests.spark.drawn_tables import Case, DrawnTable, draw_case, nasty_case
+from tests.spark.cases.drawn_tables import Case, DrawnTable, draw_case, nasty_case
 
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.json_documents import check_document
-from tests.spark.test_demo import SMALL_DEMO, check_story
+from tests.spark.cases.test_demo import SMALL_DEMO, check_story
 from typer.testing import CliRunner
 
 from neve.app import App
@@ -17,7 +17,7 @@ from neve.cli.commands import COMMANDS
 from neve.cli.main import app as command_line
 from neve.spark.engine import BorrowedEngine
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 
 
 def expected(line: str) -> set[int]:

@@ -8,7 +8,7 @@ import time
 
 import psutil
 import pytest
-from tests.spark.test_engine_death import jvms_of, place, wait_until
+from tests.spark.cases.test_engine_death import jvms_of, place, wait_until
 
 __all__ = ["place"]
 pytestmark = pytest.mark.timeout(600)

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from tests.spark.test_rebase_phases import BY_DELETE_FILES, around
+from tests.spark.cases.test_rebase_phases import BY_DELETE_FILES, around
 
 from neve.model.facts import REBASED_FROM_PROPERTY
 from neve.model.outcome import Status

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
-from tests.spark.test_row_oracle import COLUMNS, NAMES, ROWS
+from tests.spark.cases.test_row_oracle import COLUMNS, NAMES, ROWS
 
 from neve.model.outcome import Status
 from neve.model.policy import RewriteMode, Strategy, Verify
