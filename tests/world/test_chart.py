@@ -9,6 +9,8 @@ import yaml
 from tests.lock_file import ROOT
 from tests.world.checking import ran
 
+from neve.settings import load_settings
+
 CHART = ROOT / "deploy" / "helm" / "neve"
 KINDS = {
     "ConfigMap", "Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Service",
@@ -34,7 +36,11 @@ VARIANTS = {
         "api": {"nodeSelector": {"zone": "a"}, "affinity": {"podAntiAffinity": {}}},
         "worker": {"tolerations": [{"key": "batch", "operator": "Exists"}]},
     },
+    "a cluster of Spark": {"config": {"spark": {"master": "spark://master.spark:7077"}}},
+    "executors as pods": {"config": {"spark": {"master": "k8s://https://kubernetes.default.svc"}}},
 }
+#: What pods are given besides, by names of the downward API and of Secrets.
+IN_PODS = {"POD_IP": "10.0.0.7", "POD_NAME": "worker-0", "CATALOG_URI": "http://catalog"}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +71,7 @@ def test_kubernetes_takes_what_the_chart_makes(tool, template, tmp_path, name):
     kinds = [item["kind"] for item in yaml.safe_load_all(made.stdout) if item]
     assert KINDS - set(kinds) <= ({"PodDisruptionBudget"} if name == "one of each" else set())
     assert kinds.count("Deployment") == 3
+    assert ("Role" in kinds) == ("RoleBinding" in kinds) == (name == "executors as pods")
 
     judged = conforms(tool, made.stdout)
     assert judged.returncode == 0, judged.stdout
@@ -94,6 +101,67 @@ def test_no_pod_has_more_rights_than_it_needs(template, tmp_path):
             e["valueFrom"]["secretKeyRef"]["key"] for e in container["env"] if "valueFrom" in e
         ]
         assert named == ["state-url", "audit-key"]
+
+
+def test_executors_reach_the_worker_that_is_their_driver(template, tmp_path):
+    peers = [{"namespaceSelector": {"matchLabels": {"team": "spark"}}}]
+    for values, callers in (
+        (VARIANTS["least"], None),
+        (VARIANTS["a cluster of Spark"], [{"podSelector": {}}]),
+        (
+            VARIANTS["executors as pods"],
+            [{"podSelector": {"matchLabels": {"spark-role": "executor"}}}],
+        ),
+        ({**VARIANTS["a cluster of Spark"], "networkPolicy": {"executorsFrom": peers}}, peers),
+    ):
+        objects = made_of(template, tmp_path, values)
+        ingress = objects["NetworkPolicy", "lake-neve-worker"]["spec"]["ingress"]
+        assert ingress == ([] if callers is None else [{"from": callers}])
+        pod = objects["Deployment", "lake-neve-worker"]["spec"]["template"]["spec"]
+        pods_env = {entry["name"] for entry in pod["containers"][0]["env"]}
+        assert ({"POD_IP", "POD_NAME"} <= pods_env) == (callers is not None)
+        conf = settings_in(objects, tmp_path).spark.conf
+        assert conf.get("spark.driver.host") == (None if callers is None else "10.0.0.7")
+
+
+def test_workers_alone_may_make_pods_and_only_where_executors_are_pods(template, tmp_path):
+    for name in ("least", "a cluster of Spark", "executors as pods"):
+        objects = made_of(template, tmp_path, VARIANTS[name])
+        mounted = {
+            called.rpartition("-")[2]
+            for (kind, called), item in objects.items()
+            if kind == "Deployment"
+            and item["spec"]["template"]["spec"]["automountServiceAccountToken"]
+        }
+        assert mounted == ({"worker"} if name == "executors as pods" else set())
+    conf = settings_in(objects, tmp_path).spark.conf
+    assert conf["spark.kubernetes.driver.pod.name"] == "worker-0"
+    assert conf["spark.kubernetes.namespace"] == "default"
+
+
+def test_what_an_installation_says_of_spark_goes_first(template, tmp_path):
+    own = {"spark.driver.host": "neve.lake.svc", "spark.executor.instances": "4"}
+    spark = {"master": "k8s://https://kubernetes.default.svc", "conf": own}
+
+    objects = made_of(template, tmp_path, {"config": {"spark": spark}})
+    conf = settings_in(objects, tmp_path).spark.conf
+
+    assert own.items() <= conf.items()
+
+
+def made_of(template, folder, values):
+    made = template(folder, values)
+    assert made.returncode == 0, made.stderr
+    objects = [item for item in yaml.safe_load_all(made.stdout) if item]
+    return {(item["kind"], item["metadata"]["name"]): item for item in objects}
+
+
+def settings_in(objects, folder):
+    """The configuration that pods read, as Neve reads it."""
+    environ = IN_PODS | {"NEVE_AUDIT_KEY": "a key that seals the log"}
+    path = folder / "neve.yaml"
+    path.write_text(objects["ConfigMap", "lake-neve"]["data"]["neve.yaml"])
+    return load_settings(str(path), environ=environ)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
 
+{{/* The master of a Spark cluster, or nothing where every worker is its own Spark. */}}
+{{- define "neve.cluster" -}}
+{{- $master := toString (dig "spark" "master" "local" .Values.config) -}}
+{{- if not (hasPrefix "local" $master) }}{{ $master }}{{ end -}}
+{{- end -}}
+
+{{/* Whether executors are pods, which the worker asks Kubernetes for. */}}
+{{- define "neve.makesPods" -}}
+{{- if hasPrefix "k8s://" (include "neve.cluster" .) }}true{{ end -}}
+{{- end -}}
+
+{{/* neve.yaml. Executors call back the worker's pod, whose name no DNS knows: by its address. */}}
+{{- define "neve.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if include "neve.cluster" . -}}
+{{- $conf := dict "spark.driver.host" "${POD_IP}" "spark.driver.bindAddress" "0.0.0.0" -}}
+{{- if include "neve.makesPods" . -}}
+{{- $_ := set $conf "spark.kubernetes.namespace" .Release.Namespace -}}
+{{- $_ := set $conf "spark.kubernetes.driver.pod.name" "${POD_NAME}" -}}
+{{- end -}}
+{{- $_ := set $config.spark "conf" (merge (default dict $config.spark.conf) $conf) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
 {{/* A deployment of one role. It takes root, role, settings, arguments and graceSeconds. */}}
 {{- define "neve.deployment" -}}
 {{- $root := .root -}}
@@ -52,10 +77,10 @@ spec:
         {{- include "neve.labels" $root | nindent 8 }}
         app.kubernetes.io/component: {{ .role }}
       annotations:
-        checksum/config: {{ toYaml $root.Values.config | sha256sum }}
+        checksum/config: {{ include "neve.config" $root | sha256sum }}
     spec:
       serviceAccountName: {{ include "neve.serviceAccount" $root }}
-      automountServiceAccountToken: false
+      automountServiceAccountToken: {{ and (eq .role "worker") (include "neve.makesPods" $root | not | not) }}
       terminationGracePeriodSeconds: {{ add .graceSeconds 30 }}
       {{- with $root.Values.imagePullSecrets }}
       imagePullSecrets:
@@ -83,6 +108,12 @@ spec:
             - name: NEVE_AUDIT_KEY
               valueFrom:
                 secretKeyRef: {{ toYaml $root.Values.secrets.auditKey | nindent 18 }}
+            {{- if include "neve.cluster" $root }}
+            - name: POD_IP
+              valueFrom: {fieldRef: {fieldPath: status.podIP}}
+            - name: POD_NAME
+              valueFrom: {fieldRef: {fieldPath: metadata.name}}
+            {{- end }}
             {{- with $root.Values.env }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
