@@ -86,6 +86,7 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     )
     app.state.neve = neve
     app.state.settings = settings
+    app.state.is_ending = False
     app.state.streams = Counter()
     app.state.queries = Shares(QUERIES_OF_A_TENANT)
     problems.install(app)

@@ -32,6 +32,7 @@ class Authenticated:
             return
         request = Request(scope)
         try:
+            self._refuse_two_lengths(request)
             self._refuse_keys_in_address(request)
             caller = await self._caller(request)
         except NeveError as error:
@@ -44,6 +45,18 @@ class Authenticated:
             await self._app(scope, receive, known)
             return
         await answer(scope, receive, send)
+
+    def _refuse_two_lengths(self, request: Request) -> None:
+        """What a proxy takes for the end of such a request may be the middle of another one."""
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            self._rates.count_failure(request)
+            raise Refusal(
+                400,
+                "two-lengths",
+                "The request says Content-Length and Transfer-Encoding, and only one can be true.",
+                "Send one of them.",
+                {"Connection": "close"},
+            )
 
     def _refuse_keys_in_address(self, request: Request) -> None:
         """A key in an address is in logs and histories by now."""

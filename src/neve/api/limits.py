@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +28,10 @@ class RequestLimits:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if (twins := said_twice(scope)) is not None:
+            answer = await on_refusal(Request(scope), Refusal(400, TWINS, twins, "Say it once."))
+            await answer(scope, receive, send)
             return
         size = self._announced(dict(scope["headers"]))
         if size > self._settings.max_body_bytes:
@@ -105,6 +110,22 @@ class RequestLimits:
     def _too_slow(self) -> Refusal:
         detail = f"The body did not arrive within {self._settings.patience_seconds:g} seconds."
         return Refusal(408, "body-too-slow", detail, "Send it again.", {"Connection": "close"})
+
+
+#: Headers of which a route reads one.
+READ_ONCE = (b"idempotency-key", b"if-match", b"if-none-match", b"last-event-id")
+
+
+def said_twice(scope: Scope) -> str | None:
+    """Of what an address or a header says twice, one value would be ignored."""
+    address: bytes = scope.get("query_string", b"")
+    names = [n for n, _ in parse_qsl(address, keep_blank_values=True)] if b"&" in address else []
+    sent = [name for name, _ in scope["headers"] if name in READ_ONCE]
+    for what, found in (("address", names), ("headers", sent)):
+        if len(set(found)) < len(found):
+            name = next(name for name in found if found.count(name) > 1)
+            return f"The {what} say {name[:60].decode(errors='replace')!r} twice."
+    return None
 
 
 def _too_much_at_once() -> TooMuch:

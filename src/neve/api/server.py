@@ -7,6 +7,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.datastructures import State
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from neve.api.settings import ApiSettings
@@ -20,7 +21,7 @@ def server_config(app: FastAPI, host: str, port: int, **more: Any) -> uvicorn.Co
     """The configuration under which an application of `create_app` is served."""
     settings: ApiSettings = app.state.settings
     usual = {
-        "http": impatient(settings.patience_seconds),
+        "http": impatient(settings.patience_seconds, app.state),
         "ws": "none",
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         # Whoever follows a job must not keep the server from ending.
@@ -33,15 +34,16 @@ def server_config(app: FastAPI, host: str, port: int, **more: Any) -> uvicorn.Co
     return uvicorn.Config(app, host=host, port=port, **{**usual, **more})
 
 
-def impatient(seconds: float) -> type[asyncio.Protocol]:
+def impatient(seconds: float, state: State) -> type[asyncio.Protocol]:
     """A protocol that hangs up where a request's headers take longer than this."""
-    return type("Impatient", (ImpatientProtocol,), {"patience_seconds": seconds})
+    return type("Impatient", (ImpatientProtocol,), {"patience_seconds": seconds, "state": state})
 
 
 class ImpatientProtocol(H11Protocol):
     """Waits for the headers of a request, and no longer than it has patience."""
 
     patience_seconds = 10.0
+    state: State
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -58,6 +60,11 @@ class ImpatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        # Routes that wait for something answer now: soon they are not asked any more.
+        self.state.is_ending = True
+        super().shutdown()
 
     @property
     def _is_answering(self) -> bool:

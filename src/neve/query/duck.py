@@ -8,13 +8,14 @@ lock on the same door.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
 from neve.model.database import Column, QueryLimits, QueryResult
 from neve.model.errors import QueryLimit, QueryRefused
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 MB = 1024 * 1024
 INTERRUPT_SECONDS = 0.02
+#: What Arrow is given of these is another value, or DuckDB's own bytes.
+UNTOLD = frozenset(
+    ("bignum", "bit", "geometry", "time with time zone", "uhugeint", "union", "variant")
+)
+NESTED = frozenset(("array", "list", "map", "struct"))
 SETTINGS: dict[str, str | int | float | list[str]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -67,6 +73,7 @@ def _run(
     watch.start()
     try:
         answer = connection.sql(statement)
+        _refuse_untold(answer)
         # One row more than is told, to know whether there are more.
         return answer.limit(limits.max_rows + 1).to_arrow_table()
     except duckdb.InterruptException:
@@ -85,6 +92,24 @@ def _run(
     finally:
         done.set()
         watch.join()
+
+
+def _refuse_untold(answer: duckdb.DuckDBPyRelation) -> None:
+    for name, kind in zip(answer.columns, answer.types, strict=True):
+        if found := next((part for part in _parts(kind) if part.id in UNTOLD), None):
+            raise QueryRefused(
+                f"Column {name[:80]!r} is or holds a {found}, which an answer cannot tell.",
+                next_step="Ask for it as a text: CAST(column AS VARCHAR).",
+            )
+
+
+def _parts(kind: DuckDBPyType) -> Iterator[DuckDBPyType]:
+    """A type, and those of what its values hold."""
+    yield kind
+    if kind.id in NESTED:
+        for _, part in kind.children:
+            if isinstance(part, DuckDBPyType):
+                yield from _parts(part)
 
 
 def _interrupt(

@@ -30,8 +30,9 @@ from neve.service.operations.rewrite_data_files import PLAN
 from neve.service.operations.rollback import OPERATION as ROLLBACK
 from neve.service.verify import is_listed
 
-#: What is wrong may be right in a while: a catalog that was away, an engine that died, a writer.
-MAY_PASS = (CatalogError, EnvironmentProblem, ExecutionError, TableBusy)
+#: What is wrong may be right in a while: a catalog that was away, an engine that died, a writer, a
+#: process that slept for longer than its claim. Queueing again asks whether another job came since.
+MAY_PASS = (CatalogError, EnvironmentProblem, ExecutionError, LeaseLost, TableBusy)
 #: These are answers, and the same question gets them again; or only the table can tell.
 STAYS = (TableNotFound, TableUnreadable, ProofFailed, RefLost, CommitUnknown)
 STOPPED = "Its worker was stopped, and another one takes it."

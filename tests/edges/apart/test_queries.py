@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -127,3 +129,12 @@ def test_errors_of_statements_come_back_as_they_are(queries):
     with pytest.raises(QueryRefused, match="cannot be run"):
         run(queries, "SELECT nothing")
     assert COMMAND[0] == sys.executable
+
+
+def test_the_process_that_forks_says_nothing_when_its_server_is_gone():
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(COMMAND, stdin=theirs.fileno(), stderr=subprocess.PIPE)
+    ours.close()
+    said = process.communicate(timeout=120)[1]
+    assert (said, process.returncode) == (b"", 0)

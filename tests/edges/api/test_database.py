@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from contextlib import contextmanager
 
+import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.edges.api.conftest import served
 from tests.edges.database.lake import FIELDS, open_neve
 
 from neve.api.app import create_app
@@ -79,6 +83,26 @@ def test_the_documented_compaction_waits_for_its_jobs_so_long(post, opened):
         body["job_id"]: "rewrite_data_files",
         body["expire_job_id"]: "expire_snapshots",
     }
+
+
+def test_a_server_that_ends_answers_with_the_jobs_that_still_run(tmp_path):
+    found = []
+    with open_neve(tmp_path, compact_wait_seconds=60) as neve:
+        with posting(neve) as post:
+            post(CREATE)
+            for _ in range(3):
+                post(WRITE)
+        body = {"operation": "COMPACT", **PLACE, "force": True}
+        with served(neve) as address:
+            asking = threading.Thread(
+                target=lambda: found.append(httpx2.post(f"{address}/api/v1/database", json=body))
+            )
+            asking.start()
+            while not neve.history():
+                time.sleep(0.02)
+        asking.join(20)
+    assert [answer.status_code for answer in found] == [202]
+    assert found[0].json()["reason"] == "Its jobs still run."
 
 
 @pytest.mark.parametrize("where", ["header", "body"])

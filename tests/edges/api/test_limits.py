@@ -135,3 +135,28 @@ def test_an_answer_that_takes_too_long_is_given_up(neve, monkeypatch):
             "urn:neve:problem:answer-too-slow",
         )
         assert client.get("/api/v1/health").status_code == 200
+
+
+def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_read(address):
+    """A proxy before the server may have taken the rest for a body, or for another's request."""
+    for head in (HEAD, b"GET /health HTTP/1.1\r\nHost: x\r\n"):
+        lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        answer, _ = talk(address, head, lengths, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"urn:neve:problem:two-lengths" in answer
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&%6cimit=1", "x&x="])
+def test_what_an_address_says_twice_is_refused(address, query):
+    response = httpx2.get(f"{address}/api/v1/jobs?{query}")
+    assert (response.status_code, response.json()["type"]) == (400, "urn:neve:problem:key-twice")
+    assert httpx2.get(f"{address}/api/v1/jobs?limit=1&status=queued").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "If-Match", "Last-Event-ID"])
+def test_a_header_that_comes_twice_is_refused(address, name):
+    headers = [(name, "1"), (name.lower(), "2")]
+    response = httpx2.post(f"{address}/api/v1/compact", headers=headers, json={"table": "a.b"})
+    assert (response.status_code, response.json()["type"]) == (400, "urn:neve:problem:key-twice")
+    assert response.json()["detail"] == f"The headers say '{name.lower()}' twice."

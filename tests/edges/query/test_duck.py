@@ -49,3 +49,22 @@ def test_nothing_else_is_reached(run, statement, tmp_path):
     with pytest.raises(QueryRefused):
         run(statement.format(file=file, folder=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "CAST('101' AS BIT)",
+        "CAST(340282366920938463463374607431768211455 AS UHUGEINT)",
+        "9999999999999999999999999999999999999999999999",
+        "CAST('12:00:00+02' AS TIMETZ)",
+        "CAST(1 AS VARIANT)",
+        "CAST('POINT(1 2)' AS GEOMETRY)",
+        "[{'a': CAST('101' AS BIT)}]",
+    ],
+)
+def test_values_that_an_answer_would_tell_wrongly_are_refused(run, value):
+    with pytest.raises(QueryRefused, match="which an answer cannot tell") as refused:
+        run(f"SELECT {value} AS x")
+    assert refused.value.next_step == "Ask for it as a text: CAST(column AS VARCHAR)."
+    assert isinstance(run(f"SELECT CAST({value} AS VARCHAR) AS x").rows[0]["x"], str)

@@ -83,6 +83,7 @@ PASSING = [
     EngineDied("gone"),
     TableBusy("held"),
     PlanStale("taken"),
+    LeaseLost("late"),
 ]
 STAYING = [
     InputError("odd"),
@@ -92,7 +93,6 @@ STAYING = [
     ProofFailed("rows"),
     CommitUnknown("lost"),
     RefLost("ref"),
-    LeaseLost("late"),
 ]
 
 

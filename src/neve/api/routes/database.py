@@ -65,7 +65,7 @@ async def database(
             # No thread waits for the commit: as many writes as arrive are gathered.
             return write_answer(await asyncio.wrap_future(neve.begin_write(body, key)))
         case Compact():
-            return await _compact(neve, body, response, settings.poll_seconds)
+            return await _compact(neve, body, request, response, settings.poll_seconds)
 
 
 async def _query(neve: Guarded, body: Query, shares: Shares) -> QueryAnswer:
@@ -80,16 +80,16 @@ async def _query(neve: Guarded, body: Query, shares: Shares) -> QueryAnswer:
 
 
 async def _compact(
-    neve: Guarded, body: Compact, response: Response, poll_seconds: float
+    neve: Guarded, body: Compact, request: HttpRequest, response: Response, poll_seconds: float
 ) -> CompactAnswer:
-    """Queue its jobs and wait for their end, as long as the configuration says."""
+    """Queue its jobs and wait for their end, as long as the configuration and the server say."""
     begun = await run_in_threadpool(neve.begin_compact, body)
     ends_at = monotonic() + neve.database_rules.compact_wait_seconds
     while True:
         found = await run_in_threadpool(neve.compaction, begun)
         if found is not None:
             return found
-        if monotonic() >= ends_at:
+        if monotonic() >= ends_at or request.app.state.is_ending:
             response.status_code = 202
             return still_running(begun)
         await asyncio.sleep(poll_seconds)

@@ -169,6 +169,8 @@ async def events(
             if now is None or now.state.is_final:
                 yield ServerSentEvent(event=END, id=str(seen), data={"job_id": job.job_id})
                 return
+            if request.app.state.is_ending:
+                return
             await asyncio.sleep(settings.poll_seconds)
     except NeveError:
         # The state or the issuer is away: who follows comes again, from the last number on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -132,11 +133,22 @@ class RedisServer:
         return answer
 
     def _patiently(self, call: Callable[[], Any]) -> Any:
+        begun = time.monotonic()
+        try:
+            return call()
+        except RedisError as error:
+            left = self._patience_seconds - (time.monotonic() - begun)
+            if left <= 0 or not is_transient(error):
+                raise explain(error, self.address) from error
+        return self._again(call, left)
+
+    def _again(self, call: Callable[[], Any], seconds: float) -> Any:
+        """Only after a failure: what counts and waits costs a third of what a call does."""
         try:
             for attempt in stamina.retry_context(
                 on=is_transient,
                 attempts=None,
-                timeout=self._patience_seconds,
+                timeout=seconds,
                 wait_initial=0.05,
                 wait_max=1.0,
                 wait_jitter=0.1,

@@ -219,9 +219,8 @@ end
 
 -- The open jobs of a table are those that began and have no end.
 local function put_state(job_id, state, reason, now, history)
-    local job = fields(job_id, 'table', 'seq', 'tenant')
-    local open, open_of = key('open'), key('open_of:' .. job[1])
-    local before = fields(job_id, 'state')[1]
+    local job = fields(job_id, 'table', 'seq', 'tenant', 'state', 'operation')
+    local open, open_of, before = key('open'), key('open_of:' .. job[1]), job[4]
     redis.call('HSET', job_key(job_id), 'state', state, 'reason', reason, 'updated_at', whole(now))
     if before ~= state then
         tell(job_id, state, reason, '', now)
@@ -235,7 +234,7 @@ local function put_state(job_id, state, reason, now, history)
     end
     if FINAL[state] then
         if not FINAL[before] then
-            local name = 'jobs:' .. fields(job_id, 'operation')[1] .. ':' .. state
+            local name = 'jobs:' .. job[5] .. ':' .. state
             redis.call('HINCRBY', key('totals'), name, 1)
         end
         redis.call('SREM', key('alive_of:' .. job[1]), job_id)
