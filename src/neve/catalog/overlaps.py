@@ -67,9 +67,19 @@ def column_overlaps(catalogs: Catalogs, facts: TableFacts) -> dict[str, float]:
 
 
 def overlap(ranges: Sequence[Bounds]) -> float:
-    """The share of other ranges that the lower end of a range lies in, on average."""
+    """The share of other ranges that the middle of a range lies in, on average.
+
+    The middle is that among all ends of ranges: of texts there is no other. At its lower end a
+    range of rows in no order is inside of half of the others only.
+    """
     others = len(ranges) - 1
+    if others < 1:
+        return 0.0
     lows, highs = sorted(low for low, _ in ranges), sorted(high for _, high in ranges)
-    # Ranges that begin before a point, without those that end before it, and without its own.
-    inside = sum(bisect_right(lows, point) - bisect_left(highs, point) - 1 for point in lows)
-    return inside / (len(ranges) * others) if others else 0.0
+    ends = sorted([*lows, *highs])
+    inside = 0
+    for low, high in ranges:
+        point = ends[(bisect_left(ends, low) + bisect_right(ends, high) - 1) // 2]
+        # Ranges that begin before it, without those that end before it, and without its own.
+        inside += bisect_right(lows, point) - bisect_left(highs, point) - 1
+    return inside / (len(ranges) * others)

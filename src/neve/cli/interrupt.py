@@ -141,9 +141,10 @@ class _Watch:
         said: list[str] = []
 
         def leave() -> None:
+            # First, since leaving may take longer than there is time for.
+            self._output.stop_bar()
             left = self._neve.leave() if self._neve is not None else []
             said.append(self.jobs.sentence(left))
-            self._output.stop_bar()
 
         thread = threading.Thread(target=leave, name="neve-leave", daemon=True)
         thread.start()

@@ -20,7 +20,7 @@ from neve.model.plan import CompactionPlan
 from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
-TIER_AND_SCORE = "The tier is that of the worst finding; the score counts what scans could save."
+TIER_AND_SCORE = "The tier is that of the worst finding; the score counts what Neve could save."
 MAX_ROWS = 20
 MAX_REASONS = 6
 _FIGURE = re.compile(r"\d[\d,.]*(?: (?:B|[KMGTP]B))?")

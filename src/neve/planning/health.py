@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from statistics import median
 
 from neve.model.facts import DataFileFacts, PartitionKey, TableFacts
 from neve.model.health import Finding, Health, PartitionHealth, ScanGain, Tier
 from neve.model.policy import CompactionPolicy
 from neve.model.sizes import format_size
+from neve.planning.advised_table import small_partition_bytes, small_partitions
 from neve.planning.deletes import FileDeletes
 from neve.planning.gain import deletes_by_file, gain_of, live_records
 from neve.planning.score import MANIFEST_COUNT, SNAPSHOT_COUNT, score_parts
@@ -180,6 +182,16 @@ def _findings(
             DELETE_RATIO[0],
             f"neve compact {facts.table.typed} --strategy delete_files",
         )
+    if sizes := small_partitions(facts, policy):
+        yield Finding(
+            "over_partitioned",
+            Tier.WARNING,
+            f"{len(sizes):,} partitions hold {format_size(median(sizes))} each, too little for one "
+            "good file: no rewrite brings files of different partitions together.",
+            median(sizes),
+            small_partition_bytes(policy),
+            f"neve health {facts.table.typed} --advice",
+        )
     for code, count, thresholds, what, command in (
         ("snapshots", len(facts.snapshots), SNAPSHOT_COUNT, "snapshots are kept", "expire"),
         (
@@ -191,7 +203,7 @@ def _findings(
         ),
     ):
         if tier := _tier(count, thresholds):
-            next_step = f"neve {command} {facts.table}"
+            next_step = f"neve {command} {facts.table.typed}"
             yield Finding(code, tier, f"{count} {what}.", count, thresholds[0], next_step)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from neve.model.counts import many
 from neve.model.facts import (
     LAYOUT_PROPERTY,
     TARGET_SIZE_PROPERTY,
@@ -184,7 +185,8 @@ class Selector:
             return
         total = sum(file.size_bytes for file in files)
         outputs = max(1, math.ceil(total / self.effective_target_bytes))
-        rule = f"{len(unordered)} files are not ordered by {', '.join(self.sort_columns)}"
+        counted = f"{many(len(unordered), 'file')} {'is' if len(unordered) == 1 else 'are'}"
+        rule = f"{counted} not ordered by {', '.join(self.sort_columns)}"
         yield self._candidate(files, outputs, self.strategy, rule)
 
     def _candidate(
