@@ -17,11 +17,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyspark
 import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
+from tests.lock_file import ROOT
 
 from neve.model.table import TableRef
+from neve.spark.conf import EXTENSIONS, catalog_conf, packages
+from neve.spark.jars import resolve_jars
+from neve.spark.java import find_java
 from neve.store.opening import open_store
 from neve.testing.spark_cluster import SparkCluster, executor_of, spark_cluster, wait_for
 
@@ -209,6 +214,56 @@ def test_of_two_copies_of_a_task_one_is_committed(lake: Lake, winner: str) -> No
     assert final_name(lost) not in live
     assert final_name(lost) in lake.uncommitted()
     assert final_name(won) not in lake.uncommitted()
+
+
+def submit(lake: Lake, *more: str) -> subprocess.CompletedProcess[str]:
+    """The project's job, by `spark-submit` in client mode."""
+    ((name, properties),) = yaml.safe_load((lake.folder / "neve.yaml").read_text())[
+        "catalogs"
+    ].items()
+    jars = resolve_jars(packages({name: properties}), find_java(os.environ), os.environ, print)
+    conf = {
+        **lake.spark["conf"],
+        **catalog_conf(name, properties),
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.jars": ",".join(jars),
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    home = Path(pyspark.__file__).parent
+    return subprocess.run(
+        [
+            *(str(home / "bin" / "spark-submit"), "--master", lake.cluster.master),
+            *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
+            *more,
+            *(str(ROOT / "jobs" / "compact_table.py"), "--table", str(TABLE)),
+        ],
+        cwd=lake.folder,
+        env={**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(find_java(os.environ).home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("way", ["sent", "packed"])
+def test_a_submitted_application_needs_nothing_of_neve_on_executors(lake: Lake, way: str) -> None:
+    before, more = lake.rows(), []
+    if way == "packed":
+        assert outcome_of(lake.begin("spark-package", "--out", str(lake.folder / "engines.zip")))
+        more = ["--archives", "engines.zip#neve", "--conf", "spark.executorEnv.PYTHONPATH=neve"]
+        # So that it ends at once, should Neve have to send anything.
+        settings = yaml.safe_load((lake.folder / "neve.yaml").read_text())
+        settings["spark"]["package"] = "installed"
+        (lake.folder / "neve.yaml").write_text(yaml.safe_dump(settings))
+
+    done = submit(lake, *more)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{TABLE}: succeeded." in done.stdout
+    assert lake.rows().equals(before)
+    assert len(lake.live_paths()) == GROUPS
+    (outcome,) = open_store(lake.state).outcomes()
+    assert outcome.engines["rewrite"] == GROUPS
 
 
 QUESTIONS = """
