@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -35,6 +37,23 @@ def test_the_compose_file_is_one(tool):
     document["services"]["api"]["comand"] = []
     with pytest.raises(jsonschema.ValidationError, match="comand"):
         validator.validate(document)
+
+
+def test_a_package_is_fetched_where_the_machine_has_no_lists_of_them(tmp_path):
+    (tmp_path / "lists" / "partial").mkdir(parents=True)
+    (tmp_path / "apt.conf").write_text(f'Dir::State::Lists "{tmp_path}/lists";\n')
+    (tmp_path / "into").mkdir()
+    fetch = "from pathlib import Path; from fetching import debian_package as get; import sys; "
+    done = ran(
+        *(sys.executable, "-c", fetch + "get('prometheus', Path(sys.argv[1]))"),
+        str(tmp_path / "into"),
+        cwd=ROOT / "tools" / "stack",
+        env={**os.environ, "APT_CONFIG": str(tmp_path / "apt.conf")},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.glob("into/usr/bin/promtool")] == ["promtool"]
+    assert not (tmp_path / "into" / "lists").exists()
 
 
 def test_prometheus_can_read_every_expression_of_the_dashboard(tool, tmp_path):

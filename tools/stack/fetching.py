@@ -17,6 +17,7 @@ from layout import StackError, locked
 
 # The plugin's version is pinned so that two machines run the same goal.
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+DEBIAN = "them on a Debian or one of its kind"
 
 
 def once(folder: Path, fill: Callable[[Path], None]) -> Path:
@@ -83,11 +84,23 @@ def maven_copy(coordinates: str, into: Path) -> Path:
 
 def debian_package(name: str, into: Path) -> None:
     """Unpack the files of a package, as this machine's sources have it; installs nothing."""
-    install = "them on a Debian or one of its kind"
-    _run("apt-get", ["download", name], into, dict(os.environ), install=install)
+    try:
+        _apt_get(into, "download", name)
+    except StackError:
+        # Images of machines come without lists of packages, or with old ones.
+        lists = into / "lists"
+        (lists / "partial").mkdir(parents=True)
+        own = ("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={lists}")
+        _apt_get(into, *own, "update")
+        _apt_get(into, *own, "download", name)
+        shutil.rmtree(lists)
     (archive,) = into.glob(f"{name}_*.deb")
-    _run("dpkg", ["-x", archive.name, "."], into, dict(os.environ), install=install)
+    _run("dpkg", ["-x", archive.name, "."], into, dict(os.environ), install=DEBIAN)
     archive.unlink()
+
+
+def _apt_get(folder: Path, *arguments: str) -> None:
+    _run("apt-get", list(arguments), folder, dict(os.environ), install=DEBIAN)
 
 
 def unpack(archive: Path, into: Path) -> None:
