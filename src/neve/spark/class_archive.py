@@ -19,7 +19,7 @@ import pyspark
 
 from neve.spark.java import Java, cache_folder
 
-#: An archive takes about 140 MB.
+#: An archive takes 140 to 200 MB.
 KEPT_ARCHIVES = 3
 #: A JVM that is always killed before it can write must not be asked for ever.
 MAX_ATTEMPTS = 3
@@ -113,6 +113,7 @@ def _make(archive: Path) -> ClassArchive:
             lock.write(b".")
             lock.flush()
             fresh.unlink(missing_ok=True)
+            _drop_oldest(archive.parent)
             return ClassArchive((f"-XX:ArchiveClassesAtExit={fresh}", *MAKE), lock)
     except BlockingIOError:
         pass
@@ -133,7 +134,12 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _drop_oldest(folder: Path) -> None:
-    archives = sorted(folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
+    """Of archives, and of those that wait for a JVM of their kind to come again, the newest stay."""
+    archives = [*folder.glob("*.jsa"), *folder.glob("*.new")]
+    archives.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for archive in archives[KEPT_ARCHIVES:]:
-        archive.unlink(missing_ok=True)
-        archive.with_suffix(".lock").unlink(missing_ok=True)
+        # Not one that a JVM writes, which holds the lock.
+        with suppress(BlockingIOError), archive.with_suffix(".lock").open("a+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            archive.unlink(missing_ok=True)
+            lock.truncate(0)

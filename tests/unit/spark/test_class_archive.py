@@ -145,3 +145,36 @@ def test_the_oldest_go(place):
 
     assert len(list((place / "cache" / "classes").glob("*.jsa"))) == KEPT_ARCHIVES
     assert uses(ask(place, build=str(KEPT_ARCHIVES + 1)))
+
+
+def archives(place):
+    return sorted((place / "cache" / "classes").glob("*.[jn]*"))
+
+
+def test_those_that_no_jvm_came_back_for_go_too(place):
+    for number in range(KEPT_ARCHIVES + 3):
+        make(place, build=str(number))
+
+    # The newest one was written after the others had been counted.
+    assert len(archives(place)) == KEPT_ARCHIVES + 1
+    assert uses(ask(place, build=str(KEPT_ARCHIVES + 2)))
+
+
+def test_one_that_is_being_written_stays(place):
+    writing = ask(place, build="slow")
+    made_by(writing).write_bytes(b"\0\0\0\0 half of the classes")
+    os.utime(made_by(writing), (0, 0))
+
+    for number in range(KEPT_ARCHIVES + 3):
+        make(place, build=str(number))
+
+    assert made_by(writing) in archives(place)
+    writing.lock.close()
+
+
+def test_one_that_went_may_be_made_as_often_as_at_first(place):
+    for _ in range(MAX_ATTEMPTS + 1):
+        for number in range(KEPT_ARCHIVES + 2):
+            make(place, build=str(number))
+
+    assert uses(ask(place, build=str(KEPT_ARCHIVES + 1)))
