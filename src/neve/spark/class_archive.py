@@ -134,7 +134,7 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _drop_oldest(folder: Path) -> None:
-    """Of archives, and of those that wait for a JVM of their kind to come again, the newest stay."""
+    """The newest stay, of archives and of what waits to become one at the next start."""
     archives = [*folder.glob("*.jsa"), *folder.glob("*.new")]
     archives.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for archive in archives[KEPT_ARCHIVES:]:
