@@ -31,13 +31,13 @@ def key_of(plan_id: str) -> str:
 
 
 def submit_kept(services: Services, kept: KeptPlan, asked: JobRequest) -> Job:
-    """Queue exactly this plan, or raise PlanStale; a plan that was applied is its job."""
+    """Queue this plan, or raise PlanStale; a plan that was applied is its job."""
     if known := services.store.job_of_key(key_of(kept.plan_id)):
         return known
     request = JobRequest(
         kept.table,
         str(OPERATION),
-        {PLAN: json.loads(kept.document)},
+        {**asked.arguments, PLAN: json.loads(kept.document)},
         asked.requested_by,
         asked.trigger,
         asked.priority,

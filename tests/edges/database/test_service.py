@@ -359,6 +359,8 @@ def test_a_compaction_is_jobs_of_the_tenant_and_their_ten_statistics(neve, datab
 
     assert [rewrite.tenant, rewrite.operation] == ["a", "rewrite_data_files"]
     assert rewrite.arguments["plan"]["target_file_size_bytes"] == 256 * 1024 * 1024
+    # Another compaction that comes first is no failure of this one.
+    assert rewrite.arguments["may_shrink"] is True
     assert expire.arguments == {"overrides": {"expire_snapshots.older_than": "168h"}}
     assert answer.compacted
     assert json.loads(answer.stats.model_dump_json()) == {

@@ -8,14 +8,19 @@ from datetime import timedelta
 import pytest
 from tests.unit.service.conftest import POLICY
 
+from neve.documents import to_document
 from neve.model.errors import CommitConflict, PlanStale
 from neve.model.facts import ColumnFacts, DeleteKind, SpecFacts
+from neve.model.job import JobRequest, JobState
 from neve.model.outcome import Status
 from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import RewriteMode, Strategy
 from neve.planning.cost import CostModel
 from neve.service.maintenance import Maintenance
+from neve.service.operations.rewrite_data_files import MAY_SHRINK, PLAN
 from neve.service.rounds import MAX_ROUNDS
+from neve.service.run_job import submit
+from neve.service.worker import Worker, WorkerSettings
 from neve.testing.facts import MB, NOW, TABLE, data_file, delete_file, partition, table_facts
 from neve.testing.lake import MemoryLake
 
@@ -470,3 +475,40 @@ def test_a_conflict_tells_who_came_in_between_and_where(services, lake, days, wh
     more = f", the last of {len(days)} commits," if len(days) > 1 else ""
     assert outcome.status is Status.FAILED
     assert f"{who}{more} came in between and changed {where}." in outcome.reason
+
+
+def run_queued(services, made, before_it_runs=lambda: None):
+    """The end of a job that was queued with a plan that may shrink."""
+    asked = {PLAN: to_document(made), MAY_SHRINK: True}
+    job = submit(services, JobRequest(TABLE, "rewrite_data_files", asked))
+    before_it_runs()
+    worker = Worker(services, WorkerSettings())
+    assert worker.take()
+    assert worker.wait_for_jobs(20)
+    return services.store.job(job.job_id)
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "files"),
+    [
+        ("a file is gone", JobState.SUCCEEDED, 4),
+        ("a file has a new delete", JobState.SUCCEEDED, 5),
+        ("the schema changed", JobState.FAILED, 9),
+        ("the spec changed", JobState.FAILED, 9),
+        ("the table was made again", JobState.FAILED, 9),
+    ],
+)
+def test_a_plan_that_may_shrink_is_run_as_far_as_it_holds(
+    services, plan, lake, change, state, files
+):
+    ended = run_queued(services, plan(), lambda: STALE[change](lake))
+    assert (ended.state, len(lake.facts.data_files)) == (state, files)
+
+
+def test_a_plan_whose_files_others_compacted_has_nothing_left_to_do(services, plan, lake):
+    made = plan()
+    ended = run_queued(services, made, lambda: services.apply(made))
+    assert (ended.state, ended.reason) == (
+        JobState.SUCCEEDED,
+        "Others compacted or changed all files of the plan since it was made.",
+    )

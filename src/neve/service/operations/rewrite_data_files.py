@@ -52,6 +52,8 @@ from neve.service.verify import snapshots_of, verify_commits
 OPERATION = Operation.REWRITE_DATA_FILES
 #: A plan among the arguments of a request: exactly this one is run, or refused.
 PLAN = "plan"
+#: Beside a plan that nobody looked at: files that others took meanwhile are left out of it.
+MAY_SHRINK = "may_shrink"
 #: Times that a compaction is planned in all, where writers take every file of it.
 MAX_ATTEMPTS = 3
 #: Plans the table as it was surveyed.
@@ -64,7 +66,7 @@ class CompactionHandler:
 
     operation: ClassVar[Operation] = OPERATION
     name: ClassVar[str] = str(OPERATION)
-    arguments: ClassVar[tuple[str, ...]] = (PLAN,)
+    arguments: ClassVar[tuple[str, ...]] = (PLAN, MAY_SHRINK)
 
     def prepare(self, services: Services, request: JobRequest) -> Prepared | None:
         if (planned := _plan_in(request)) is not None:
@@ -92,7 +94,9 @@ class CompactionHandler:
     def run(self, context: JobContext, prepared: Prepared | None = None) -> Outcome:
         services = context.services
         if (planned := _plan_in(context.request)) is not None:
-            return apply_exactly(context, planned, prepared.facts if prepared else None)
+            seen = prepared.facts if prepared else None
+            may_shrink = context.request.arguments.get(MAY_SHRINK) is True
+            return apply_exactly(context, planned, seen, may_shrink=may_shrink)
 
         def plan_of(facts: TableFacts) -> CompactionPlan:
             return self.plan(services, facts, context.policy(facts))
@@ -199,11 +203,19 @@ def refuse_if_stale(services: Services, plan: CompactionPlan) -> TableFacts:
 
 
 def apply_exactly(
-    context: JobContext, plan: CompactionPlan, seen: TableFacts | None = None
+    context: JobContext,
+    plan: CompactionPlan,
+    seen: TableFacts | None = None,
+    *,
+    may_shrink: bool = False,
 ) -> Outcome:
-    """Run this plan, or refuse it as a whole where writers changed a file that it names."""
+    """Run this plan, or refuse it as a whole where writers changed a file that it names.
+
+    One that may shrink is run as far as it still holds, and may be overtaken as a whole.
+    """
     facts = seen or _survey(context.services, plan)
-    return _apply(context, with_undo_window(context.services, plan, facts), facts, None)
+    plan = with_undo_window(context.services, plan, facts)
+    return _apply(context, plan, facts, None, may_shrink=may_shrink)
 
 
 def with_undo_window(services: Services, plan: CompactionPlan, facts: TableFacts) -> CompactionPlan:
@@ -218,14 +230,22 @@ def with_undo_window(services: Services, plan: CompactionPlan, facts: TableFacts
 
 
 def _apply(
-    context: JobContext, plan: CompactionPlan, facts: TableFacts, replan: Replan | None
+    context: JobContext,
+    plan: CompactionPlan,
+    facts: TableFacts,
+    replan: Replan | None,
+    *,
+    may_shrink: bool = False,
 ) -> Outcome:
     """Run the plan as far as the table allows it now.
 
     With `replan` the groups of files that writers changed are left out, and planned again.
     """
+    keeps = may_shrink or replan is not None
     checked = recheck(plan, facts)
-    _refuse_if_stale(checked, keeps=replan is not None)
+    if may_shrink and checked.stale and not checked.plan.steps:
+        return _overtaken(_run(context, checked, facts, replan))
+    _refuse_if_stale(checked, keeps=keeps)
     if not checked.plan.steps:
         return _nothing(_run(context, checked, facts, replan))
     # What an engine that starts takes is not to lie between the last look and the work.
@@ -233,7 +253,7 @@ def _apply(
     before, tag = _look_again(context, checked.plan, facts)
     try:
         checked = recheck(plan, before)
-        _refuse_if_stale(checked, keeps=replan is not None)
+        _refuse_if_stale(checked, keeps=keeps)
     except NeveError:
         if tag is not None:
             drop_undo_tag(context.services, before, tag)
@@ -282,6 +302,11 @@ def _survey(services: Services, plan: CompactionPlan, snapshot_id: int | None = 
 
 def _nothing(run: Run) -> Outcome:
     return outcome_of(run, Status.NOTHING_TO_DO, run.plan.reason)
+
+
+def _overtaken(run: Run) -> Outcome:
+    reason = "Others compacted or changed all files of the plan since it was made."
+    return outcome_of(run, Status.NOTHING_TO_DO, reason)
 
 
 def _refuse_if_stale(checked: Rechecked, *, keeps: bool = False) -> None:
