@@ -85,6 +85,17 @@ NO_WAY_THROUGH = (
     "resolve host",
     "timed out",
 )
+#: And so they tell that their keys were not taken.
+NO_ACCESS = (
+    "ACCESS_DENIED",
+    "INVALID_ACCESS_KEY_ID",
+    "SIGNATURE_DOES_NOT_MATCH",
+    "INVALID_CLIENT_TOKEN_ID",
+    "MISSING_AUTHENTICATION_TOKEN",
+    "REQUEST_EXPIRED",
+    "PERMISSION_DENIED",
+    "UNAUTHENTICATED",
+)
 #: What bytes that were made to do harm do to those who decode them.
 DAMAGE = (
     ArithmeticError,
@@ -154,6 +165,8 @@ def table_errors(table: TableRef) -> Iterator[None]:
     except damage() as error:
         if isinstance(error, OSError) and any(word in str(error) for word in NO_WAY_THROUGH):
             raise _no_storage(table, error) from error
+        if isinstance(error, OSError) and any(word in str(error) for word in NO_ACCESS):
+            raise _no_access(table, error) from error
         raise _unreadable(table, error) from error
 
 
@@ -162,6 +175,15 @@ def _no_storage(table: TableRef, error: OSError) -> CatalogError:
     return CatalogError(
         f"The storage of table {table} cannot be reached: {first_line(error)}",
         next_step=f"Check that it is running, and how catalogs.{table.catalog} names it.",
+    )
+
+
+def _no_access(table: TableRef, error: OSError) -> CatalogError:
+    """It says nothing about the table, and the way back of a damaged one would mislead."""
+    return CatalogError(
+        f"The storage of table {table} refuses access: {first_line(error)}",
+        next_step=f"Check the keys and the endpoint of storage in catalogs.{table.catalog} in "
+        "neve.yaml: neve doctor",
     )
 
 

@@ -157,6 +157,16 @@ def test_a_storage_that_is_down_is_no_damage_of_the_table(said):
     assert type(refusal.value) is CatalogError
 
 
+@pytest.mark.parametrize("said", ["ACCESS_DENIED", "SIGNATURE_DOES_NOT_MATCH"])
+def test_a_storage_that_takes_no_keys_is_no_damage_of_the_table(said):
+    with pytest.raises(CatalogError) as refusal, table_errors(TableRef("lake", ("db",), "t")):
+        raise OSError(f"When reading information for key 'm.avro': AWS Error {said}: No body.")
+
+    assert_explained(refusal.value, CatalogError, "The storage of table lake.db.t refuses access: ")
+    assert type(refusal.value) is CatalogError
+    assert "neve doctor" in refusal.value.next_step
+
+
 def test_a_slip_in_the_type_of_a_catalog_gets_a_guess():
     catalogs = Catalogs({"lake": {"type": "rst", "uri": "http://127.0.0.1:1"}})
 
