@@ -187,6 +187,7 @@ def _completion(job: Job, now: datetime) -> datetime | None:
     taken = (now - job.started_at).total_seconds()
     if 0 < read <= total and taken > 0:
         return job.started_at + timedelta(seconds=taken * total / read)
-    if job.estimated_seconds is None:
+    # What should have been over by now tells nothing about when it will be.
+    if job.estimated_seconds is None or job.estimated_seconds < taken:
         return None
     return job.started_at + timedelta(seconds=job.estimated_seconds)

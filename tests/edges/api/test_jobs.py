@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -136,6 +137,18 @@ def test_a_job_without_an_estimate_says_so(api, queued, store):
     store.claim_next(60)
     body = api.get(f"{JOBS}/j1").json()
     assert (body["status"], body["estimated_completion"]) == ("running", None)
+
+
+def test_an_estimate_that_is_over_tells_no_end(queued, store):
+    queued()
+    store.claim_next(60)
+    job = replace(store.job("j1"), estimated_seconds=15.0)
+
+    def completion(seconds):
+        return job_body(job, job.started_at + timedelta(seconds=seconds)).estimated_completion
+
+    assert completion(15) == job.started_at + timedelta(seconds=15)
+    assert completion(16) is None
 
 
 def test_a_job_that_ended_has_its_outcome(api, queued, run_next):
