@@ -37,3 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A worker that is killed while it writes down what it has covered has covered nothing.
     NodeManager.EXIT_TIMEOUT = 300
+
+
+def pytest_unconfigure() -> None:
+    # Libraries complain about what nobody cleared away.
+    gc.unfreeze()

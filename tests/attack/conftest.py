@@ -10,10 +10,12 @@ from pyiceberg.catalog import load_catalog
 from tests.attack.cases import SEED
 from tests.attack.oracle import Oracle
 from tests.attack.runs import TEST_SIZED, Attack
+from tests.quick_disk import JDBC, no_waiting_for_the_disk
 
 from neve.spark.session import build_session
 from neve.testing.lake import SilentReporter
 
+__all__ = ["no_waiting_for_the_disk"]
 #: pyspark leaves the sockets over which it fetches results to the garbage collector.
 THIRD_PARTY_WARNINGS = (r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1':ResourceWarning",)
 
@@ -34,6 +36,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attack]:
         "type": "sql",
         "uri": f"sqlite:///{folder}/catalog.db",
         "warehouse": f"file://{folder}/warehouse",
+        **JDBC,
     }
     with pytest.MonkeyPatch.context() as patch:
         for name in [key for key in os.environ if key.startswith(("NEVE_", "PYICEBERG_"))]:

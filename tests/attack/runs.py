@@ -17,6 +17,7 @@ from tests.attack.cases import IS_SAMPLE, MAX_POINTS, choices
 from tests.attack.oracle import Oracle
 from tests.attack.points import Points, inside, watch
 from tests.attack.writers import rewrite
+from tests.small_jvm import OPTIONS
 from typer.testing import CliRunner, Result
 
 from neve import neve as facade
@@ -27,7 +28,7 @@ from neve.testing.lake import SilentReporter
 
 TEST_SIZED = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": OPTIONS,
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",

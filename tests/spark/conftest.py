@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.quick_disk import JDBC, no_waiting_for_the_disk
+from tests.small_jvm import OPTIONS
 
 from neve.app import App, build_app
 from neve.model.facts import SnapshotFacts, TableFacts
@@ -34,11 +36,12 @@ from neve.spark.session import build_session
 from neve.spark.tables import iceberg, load_table, spark_name
 from neve.testing.lake import SilentReporter
 
+__all__ = ["no_waiting_for_the_disk"]
 CATALOG = "lake"
 #: Small heaps, few partitions and a compiler that starts fast: the tables have a few rows each.
 TEST_SIZED = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": OPTIONS,
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -80,6 +83,7 @@ def catalogs(lake_folder: Path) -> dict[str, dict[str, str]]:
             "type": "sql",
             "uri": f"sqlite:///{lake_folder / 'catalog.db'}",
             "warehouse": (lake_folder / "warehouse").as_uri(),
+            **JDBC,
         }
     }
 

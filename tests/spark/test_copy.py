@@ -5,7 +5,6 @@ from __future__ import annotations
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.test_compaction import SHAPES
 
 from neve.model.outcome import Status
 from neve.model.policy import CompactionPolicy, Engine, Strategy
@@ -59,21 +58,6 @@ def test_every_type_is_copied_with_its_rows_and_statistics(lake):
     metrics = "value_counts, null_value_counts, nan_value_counts, lower_bounds, upper_bounds"
     ours, theirs = (lake.sql(f"SELECT {metrics} FROM {t}.files").collect() for t in (table, twin))
     assert ours == theirs
-
-
-@pytest.mark.conformance("a partitioned table", engines=("copy",))
-@pytest.mark.parametrize("shape", SHAPES)
-def test_each_partition_is_copied_by_itself(lake, shape):
-    by, of, value = SHAPES[shape]
-    table = lake.create(f"id BIGINT, k INT, v {of}", by=by)
-    lake.fill(table, "id", "k", f"{value} AS v")
-    before = lake.rows(table)
-
-    outcome = lake.compact(table, policy=COPY)
-
-    assert (outcome.status, outcome.engines["copy"]) == (Status.SUCCEEDED, 2)
-    assert lake.rows(table) == before
-    assert lake.plan(table, policy=COPY).is_empty
 
 
 @pytest.mark.conformance("sort order id and split offsets", engines=("copy",))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.small_jvm import OPTIONS
 from tests.system.stack_fixtures import Lake, RunningStack
 
 from neve.app import App, build_app
@@ -32,7 +33,7 @@ from neve.testing.lake import SilentReporter
 CATALOG = "iceberg"
 TEST_SIZED = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": OPTIONS,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",

@@ -3,11 +3,12 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import sqlite3
-from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.quick_disk import no_waiting_for_the_disk
+
+__all__ = ["no_waiting_for_the_disk"]
 
 # The first example may import half of Neve, and a busy machine is no finding.
 settings.register_profile(
@@ -35,27 +36,6 @@ _numbers = itertools.count()
 def pytest_collection_finish():
     """Tests of milliseconds leave little behind."""
     gc.set_threshold(20_000, 20, 50)
-
-
-def _trust_the_machine(connection, *_):
-    with suppress(sqlite3.Error):
-        connection.execute("PRAGMA synchronous = OFF")
-    return connection
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_waiting_for_the_disk():
-    """No test outlives the machine: states and catalogs are not forced onto the disk."""
-    # Here, because the process that only hands out tests reads this file, too.
-    from sqlalchemy import Engine, event
-
-    from neve.store import database
-
-    connect = database._connect
-    event.listen(Engine, "connect", _trust_the_machine)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_connect", lambda path: _trust_the_machine(connect(path)))
-        yield
 
 
 @pytest.fixture
