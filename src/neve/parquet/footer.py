@@ -69,11 +69,6 @@ class Footer:
     has_bloom_filter: bool
 
     @property
-    def column_paths(self) -> tuple[str, ...]:
-        """The dotted paths of the columns, in the order of the file."""
-        return tuple(".".join(leaf.path) for leaf in self.schema.leaves)
-
-    @property
     def filled_row_groups(self) -> tuple[RowGroup, ...]:
         """The row groups that hold rows; some writers give an empty file an empty one."""
         return tuple(row_group for row_group in self.row_groups if row_group.rows)

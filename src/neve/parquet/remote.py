@@ -71,11 +71,6 @@ class UploadPlan:
         """Bytes that the store copies by itself."""
         return sum(part.length for part in self.parts if isinstance(part, CopyPart))
 
-    @property
-    def is_copied_by_store(self) -> bool:
-        """Whether the store copies anything at all."""
-        return any(isinstance(part, CopyPart) for part in self.parts)
-
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:

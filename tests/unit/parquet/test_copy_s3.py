@@ -391,6 +391,6 @@ def test_files_that_are_all_small_are_gathered(client: FakeS3) -> None:
 
     done = bench.splice()
 
-    assert not done.upload.is_copied_by_store
+    assert done.upload.copied_bytes == 0
     assert (bench.store.counts.copies, bench.rows) == (0, 500)
     assert done.result.checksum is not None

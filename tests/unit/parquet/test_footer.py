@@ -49,7 +49,7 @@ def test_a_footer_is_summed_up(data: bytes) -> None:
         4,
         2,
     )
-    assert found.column_paths == ("a", "b")
+    assert [leaf.path for leaf in found.schema.leaves] == [("a",), ("b",)]
     assert [group.rows for group in found.row_groups] == [3, 1]
     assert found.codecs == {"ZSTD"}
     assert found.encodings == {"PLAIN", "RLE", "RLE_DICTIONARY"}

@@ -112,19 +112,6 @@ class AssemblyPlan:
         """Rows of all sources, before any are removed."""
         return sum(group.source_rows for group in self.groups)
 
-    def source_bytes(self) -> dict[Kind, int]:
-        """How many bytes of the sources go which way."""
-        totals = dict.fromkeys(Kind, 0)
-        for group in self.groups:
-            for leaf, planned in enumerate(group.chunks):
-                encoded = {part for run in planned.encoded for part in range(*run)}
-                for number, part in enumerate(group.parts):
-                    chunk = part.chunks[leaf]
-                    kind = Kind.ENCODED if number in encoded else planned.kind
-                    totals[kind] += chunk.length if chunk else 0
-            totals[Kind.LEFT_OUT] += sum(part.left_out_bytes for part in group.parts)
-        return totals
-
 
 def decoded_bytes(part: Part, column: Column) -> int:
     """About the memory that the values of a column of one part take."""
