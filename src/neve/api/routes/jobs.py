@@ -69,10 +69,12 @@ def jobs(neve: TheNeve, asked: Annotated[JobsQuery, Query()]) -> Response:
     return page_of(neve, asked.table, asked.limit, asked.cursor, **chosen, is_dead=asked.dead)
 
 
-@router.get("/{job_id}", dependencies=[needs(Right.VIEW)])
-def job(job_id: PathPart, neve: TheNeve) -> JobBody:
+@router.get("/{job_id}", response_model=JobBody, dependencies=[needs(Right.VIEW)])
+def job(job_id: PathPart, neve: TheNeve) -> Response:
     """One job: where it stands, how far it is, and what came of it."""
-    return job_body(_job(neve, job_id), neve.now())
+    # Written here, because FastAPI would send its model through another thread for that.
+    text = job_body(_job(neve, job_id), neve.now()).model_dump_json()
+    return Response(text, media_type="application/json")
 
 
 @router.delete("/{job_id}", status_code=202, dependencies=[needs(Right.OPERATE)])
