@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from neve.model.job import (
@@ -138,8 +138,9 @@ class Scheduler:
         begun = self.monotonic()
         for batch in _batches(free, self.max_jobs):
             jobs += self.store.submit_all(_requests(batch))
-            # Whoever was faster has submitted the same jobs.
-            self.store.record_turns([item.turn for item in batch])
+            # Whoever was faster has submitted the same jobs. What was missed until now is had with
+            # it, also where the store's clock is behind this one.
+            self.store.record_turns([replace(item.turn, slot=now) for item in batch])
             if self.monotonic() - begun >= self.max_seconds:
                 break
         return Tick(len(tables), len(due), len(active), tuple(jobs))

@@ -83,6 +83,23 @@ def test_turns_come_with_the_schedule_and_missed_ones_once(store, clock):
     assert turns.tick(clock()).due == 0
 
 
+def test_what_a_clock_ahead_of_the_store_takes_for_missed_is_had_once(store, clock):
+    store.record_run([T])
+    ahead, punctual = scheduler(store, HOURLY), scheduler(store, HOURLY)
+
+    def turns_in_a_minute(hours):
+        found = 0
+        for second in range(60):
+            now = clock() + timedelta(seconds=second)
+            found += len(ahead.tick(now + hours * HOUR).jobs) + len(punctual.tick(now).jobs)
+            end_all(store)
+        return found
+
+    assert turns_in_a_minute(7) == 2
+    clock.advance(3600)
+    assert turns_in_a_minute(7) == 2
+
+
 def test_a_table_has_one_turn_at_a_time(store, clock):
     turns = scheduler(store, HOURLY)
     turns.tick(clock())
