@@ -262,7 +262,7 @@ def make_engine(
     def make_session() -> SparkSession:
         reporter("Starting Spark …")
         catalogs.open_ahead()
-        return build_session(
+        session = build_session(
             properties,
             master=settings.master,
             conf=settings.conf,
@@ -270,6 +270,9 @@ def make_engine(
             commit_gate=settings.commit_gate,
             log=spark_log,
         )
+        # What many tables at once are at stands in lines of their own.
+        reporter("Working …")
+        return session
 
     def storage(table: TableRef) -> Storage:
         return storage_as_pyiceberg(catalogs.load(table).io.properties)

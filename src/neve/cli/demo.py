@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import asdict
+from pathlib import Path
+from shutil import which
 from typing import Annotated, Any
 
 import typer
@@ -122,5 +125,12 @@ def _chapters(story: Story) -> list[Any]:
         f"queries {speedup:.1f}× as fast, {format_size(late.bytes_after)} in all",
         "\n[bold]5. The checks[/]",
         *checks,
-        f"\nFinished in {story.seconds:.1f} s. Look at it: neve health {story.table.typed}",
+        f"\nFinished in {story.seconds:.1f} s. "
+        f"Look at it: {typed_here()} health {story.table.typed}",
     ]
+
+
+def typed_here() -> str:
+    """The command as this shell finds it: of an environment that is not active, by its path."""
+    own = Path(sys.argv[0])
+    return "neve" if own.name != "neve" or which("neve") else shlex.quote(str(own))

@@ -13,6 +13,8 @@ from neve.planning.engines import Transfer, allowed, row_of
 #: How far overhead may be from what is expected, once runs were seen, and before.
 LEARNED_FACTOR = 2.0
 UNKNOWN_FACTOR = 3.0
+#: What a run takes besides its bytes where the engine runs already, at least.
+WARM_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class Rates:
     #: What a run takes however little it rewrites: starting the engine, planning, committing.
     #: Before anything was learned, that of a JVM which is not running yet.
     overhead_seconds: float = 15.0
+    #: From the run that took the least besides its bytes to the one that took the most: some
+    #: started an engine, and others found it running.
+    overhead_seen: Interval | None = None
     #: Output bytes per input byte, where rows are encoded again.
     compression_ratio: float = 1.0
     #: How many past runs the rates were learned from; 0 means defaults.
@@ -115,7 +120,7 @@ def total(costs: Iterable[Cost], model: CostModel, rates: Rates) -> Cost:
     parts = list(costs)
     if parts:
         factor = LEARNED_FACTOR if rates.samples else UNKNOWN_FACTOR
-        parts.append(_overhead(model, rates.overhead_seconds, factor))
+        parts.append(_overhead(model, rates, factor))
     return Cost(
         bytes_read=sum(cost.bytes_read for cost in parts),
         bytes_written=sum(cost.bytes_written for cost in parts),
@@ -127,16 +132,23 @@ def total(costs: Iterable[Cost], model: CostModel, rates: Rates) -> Cost:
     )
 
 
-def _overhead(model: CostModel, seconds: float, factor: float) -> Cost:
-    usd = seconds * model.memory_gb * model.compute_usd_per_gb_second
+def _overhead(model: CostModel, rates: Rates, factor: float) -> Cost:
+    expected, seen = rates.overhead_seconds, rates.overhead_seen
+    low, high = expected / factor, expected * factor
+    if not rates.samples:
+        # Nobody knows whether the engine runs when the plan does.
+        low = min(low, WARM_SECONDS)
+    if seen is not None:
+        low, high = min(low, seen.low), max(high, seen.high)
+    usd = model.memory_gb * model.compute_usd_per_gb_second
     return Cost(
         bytes_read=0,
         bytes_written=0,
         get_requests=0,
         put_requests=0,
         memory_gb=model.memory_gb,
-        seconds=Interval(seconds / factor, seconds, seconds * factor),
-        usd=Interval(usd / factor, usd, usd * factor),
+        seconds=Interval(low, expected, high),
+        usd=Interval(low * usd, expected * usd, high * usd),
     )
 
 

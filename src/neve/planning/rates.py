@@ -41,14 +41,16 @@ def learn_rates(outcomes: Sequence[Outcome], table: TableRef) -> Rates:
     if len(runs) < MIN_SAMPLES:
         return learned
     fixed = {engine: _fixed_seconds(runs, engine) for engine in Engine}
-    overhead = max(0.0, min(run.seconds - _seconds_of_bytes(run, fixed) for run in runs))
+    overhead = _overhead(runs, fixed)
     speeds = {
-        engine: _speed(list(_samples(runs, engine, fixed[engine], overhead))) for engine in Engine
+        engine: _speed(list(_samples(runs, engine, fixed[engine], overhead.low)))
+        for engine in Engine
     }
     return replace(
         learned,
         speeds={engine: speed for engine, speed in speeds.items() if speed is not None},
-        overhead_seconds=overhead,
+        overhead_seconds=overhead.expected,
+        overhead_seen=overhead,
         samples=len(runs),
         time_error=_time_error(runs),
     )
@@ -70,6 +72,19 @@ def _fixed_seconds(runs: Sequence[Outcome], engine: Engine) -> float:
         u.seconds for r in runs for u in r.engine_use if _is(u, engine) and u.bytes < MIN_BYTES
     ]
     return median(small) if small else 0.0
+
+
+def _overhead(runs: Sequence[Outcome], fixed: dict[Engine, float]) -> Interval:
+    """What runs took besides their bytes: those that started an engine far more than the others.
+
+    Of a run that did not measure its engines all of its time may be that, so that the shortest
+    is taken, and it tells nothing where others measured theirs.
+    """
+    measured = [run for run in runs if run.engine_use]
+    seen = sorted(max(0.0, run.seconds - _seconds_of_bytes(run, fixed)) for run in measured or runs)
+    if not measured:
+        return Interval(seen[0], seen[0], seen[0])
+    return Interval(seen[0], median(seen), seen[-1])
 
 
 def _seconds_of_bytes(run: Outcome, fixed: dict[Engine, float]) -> float:

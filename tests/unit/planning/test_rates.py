@@ -13,7 +13,7 @@ from neve.model.groups import Interval
 from neve.model.outcome import CompactionStats, EngineUse, Outcome, Proof, Status
 from neve.model.policy import Engine
 from neve.model.table import TableRef
-from neve.planning.cost import CostModel, actual_usd, estimate
+from neve.planning.cost import CostModel, actual_usd, estimate, total
 from neve.planning.engines import COPY_SPEED, SPARK_SPEED
 from neve.planning.rates import learn_rates
 from neve.testing.facts import MB, NOW, TABLE
@@ -65,6 +65,21 @@ def test_speed_and_overhead_are_learned():
     assert rates.overhead_seconds == 2
     assert speed(rates) == Interval(10 * MB, 10 * MB, 10 * MB)
     assert rates.samples == 4
+
+
+def test_runs_that_started_an_engine_stay_in_the_interval_beside_those_that_found_one():
+    def run(seconds):
+        return outcome(1, seconds, engine="rewrite", uses=[("rewrite", 10, 1, 0.5)])
+
+    rates = learn_rates([run(14.5), run(3.5), run(15.5), run(3.0)], TABLE)
+
+    assert rates.overhead_seen == Interval(3.0, 9.0, 15.5)
+    plan = total(
+        [estimate(CostModel(), rates, file_sizes=[], delete_files=0, output_files=0)],
+        CostModel(),
+        rates,
+    )
+    assert plan.seconds == Interval(3.0, 9.0, 18.0)
 
 
 def test_small_runs_say_nothing_about_speed():
