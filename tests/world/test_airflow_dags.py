@@ -65,6 +65,23 @@ def test_every_table_is_maintained_and_one_that_fails_leaves_the_others_alone(
     lake.sql(f"DROP VIEW {lake.name('seen')}")
 
 
+def test_a_trino_that_does_not_answer_is_asked_once_more_and_nothing_is_maintained(airflow):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        reach = {"conn_type": "trino", "host": "127.0.0.1", "port": nobody.getsockname()[1]}
+        variables = {"AIRFLOW_CONN_TRINO_DEFAULT": json.dumps(reach)}
+        run = airflow.test_dag("iceberg_maintenance", **variables)
+
+    states = airflow.states("iceberg_maintenance", run)
+    assert states == {
+        ("discover_tables", -1): "failed",
+        ("run_maintenance", -1): "upstream_failed",
+    }, airflow.said()
+    tries = "SELECT try_number FROM task_instance WHERE task_id = ? AND run_id = ?"
+    assert airflow.ask(tries, "discover_tables", run) == [(2,)]
+    assert "Connection refused" in airflow.said()
+
+
 @pytest.fixture
 def channels():
     """A mail server and a Slack that keep what they are sent."""
