@@ -87,9 +87,17 @@ class Lake:
             "uri": f"sqlite:///{self.folder}/catalog.db",
             "warehouse": f"file://{self.folder}/warehouse",
         }
-        settings = {"catalogs": {"lake": catalog}, "state": {"url": url}, "spark": self.spark}
+        self.catalogs = {"lake": catalog}
+        settings = {"catalogs": self.catalogs, "state": {"url": url}, "spark": self.spark}
         (self.folder / "neve.yaml").write_text(yaml.safe_dump(settings))
         self.state, self.catalog = url, load_catalog("lake", **catalog)
+
+    def configure(self, conf: dict[str, str], **spark: str) -> None:
+        """Say more of Spark."""
+        settings = yaml.safe_load((self.folder / "neve.yaml").read_text())
+        settings["spark"] |= spark
+        settings["spark"]["conf"] |= conf
+        (self.folder / "neve.yaml").write_text(yaml.safe_dump(settings))
 
     def fill(self) -> None:
         random = np.random.default_rng(7)
@@ -155,7 +163,11 @@ def final_name(draft: str) -> str:
     return draft.rsplit(".", 2)[0]
 
 
-def test_an_executor_that_is_killed_in_the_middle_changes_nothing(lake: Lake) -> None:
+@pytest.mark.parametrize("speculation", [{}, SPECULATION], ids=["", "with speculation"])
+def test_an_executor_that_is_killed_in_the_middle_changes_nothing(
+    lake: Lake, speculation: dict[str, str]
+) -> None:
+    lake.configure(speculation)
     before = lake.rows()
     running = lake.compact()
 
@@ -181,10 +193,7 @@ def test_an_executor_that_is_killed_in_the_middle_changes_nothing(lake: Lake) ->
 def test_of_two_copies_of_a_task_one_is_committed(lake: Lake, winner: str) -> None:
     archive = lake.folder / "engines.zip"
     packed = lake.begin("spark-package", "--out", str(archive))
-    settings = yaml.safe_load((lake.folder / "neve.yaml").read_text())
-    settings["spark"]["conf"] |= SPECULATION
-    settings["spark"]["package"] = archive.name
-    (lake.folder / "neve.yaml").write_text(yaml.safe_dump(settings))
+    lake.configure(SPECULATION, package=archive.name)
     assert outcome_of(packed)["path"] == str(archive)
     before = lake.rows()
     running = lake.compact()
@@ -218,9 +227,7 @@ def test_of_two_copies_of_a_task_one_is_committed(lake: Lake, winner: str) -> No
 
 def submit(lake: Lake, *more: str) -> subprocess.CompletedProcess[str]:
     """The project's job, by `spark-submit` in client mode."""
-    ((name, properties),) = yaml.safe_load((lake.folder / "neve.yaml").read_text())[
-        "catalogs"
-    ].items()
+    ((name, properties),) = lake.catalogs.items()
     jars = resolve_jars(packages({name: properties}), find_java(os.environ), os.environ, print)
     conf = {
         **lake.spark["conf"],
@@ -252,9 +259,7 @@ def test_a_submitted_application_needs_nothing_of_neve_on_executors(lake: Lake, 
         assert outcome_of(lake.begin("spark-package", "--out", str(lake.folder / "engines.zip")))
         more = ["--archives", "engines.zip#neve", "--conf", "spark.executorEnv.PYTHONPATH=neve"]
         # So that it ends at once, should Neve have to send anything.
-        settings = yaml.safe_load((lake.folder / "neve.yaml").read_text())
-        settings["spark"]["package"] = "installed"
-        (lake.folder / "neve.yaml").write_text(yaml.safe_dump(settings))
+        lake.configure({}, package="installed")
 
     done = submit(lake, *more)
 
