@@ -15,7 +15,8 @@ COPY src src
 RUN python -m hatchling build -t wheel -d /dist \
  && uv pip install --python /opt/neve/bin/python --no-deps /dist/*.whl
 ENV NEVE_CACHE=/opt/neve/cache
-RUN /opt/neve/bin/python -m neve.spark.fetch_jars && rm -rf /opt/neve/cache/jars/lock
+RUN /opt/neve/bin/python -m neve.spark.fetch_jars \
+ && rm -rf /opt/neve/cache/jars/lock /opt/neve/cache/executors/lock
 
 FROM python:3.11-slim-bookworm
 RUN groupadd --gid 10001 neve \

@@ -1,6 +1,7 @@
 """python -m neve.spark.fetch_jars: every jar that a configuration may ask for, into NEVE_CACHE.
 
-For images: what is there when they are made is not fetched when they start.
+For images: what is there when they are made is not fetched when they start. The package for
+executors of a cluster is written, too: a container may not write into its cache.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from neve.spark.jars import (
     resolve_jars,
 )
 from neve.spark.java import find_java
+from neve.spark.package import cached_package
 
 OPTIONAL = (SQLITE_DRIVER, POSTGRES_DRIVER, AWS_BUNDLE)
 
@@ -38,6 +40,7 @@ def main() -> int:
         for wanted in all_packages():
             jars = resolve_jars(wanted, java, os.environ, lambda _: None)
             print(f"{len(jars)} jars: {', '.join(wanted)}", flush=True)  # noqa: T201
+        print(f"For executors: {cached_package(os.environ).name}")  # noqa: T201
     except NeveError as error:
         print(f"{error.message} {error.next_step or ''}", file=sys.stderr)  # noqa: T201
         return 1

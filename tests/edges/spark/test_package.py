@@ -12,7 +12,7 @@ import pytest
 
 from neve.model.errors import EnvironmentProblem, InputError
 from neve.neve import Neve
-from neve.spark import package
+from neve.spark import fetch_jars, package
 
 
 @pytest.fixture
@@ -73,6 +73,16 @@ def test_a_package_is_written_once_for_the_same_code(small, tmp_path, monkeypatc
     assert first.stat().st_mtime_ns == written
     monkeypatch.setattr(package, "own_digest", lambda: "of other code")
     assert package.cached_package(environ) != first
+
+
+def test_an_image_holds_the_package_beside_its_jars(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEVE_CACHE", str(tmp_path))
+    monkeypatch.setattr(fetch_jars, "resolve_jars", lambda *_: ["one.jar"])
+
+    assert fetch_jars.main() == 0
+
+    (held,) = (tmp_path / "executors").glob("*.zip")
+    assert package.cached_package({"NEVE_CACHE": str(tmp_path)}) == held
 
 
 def test_old_packages_go(small, tmp_path, monkeypatch):
