@@ -16,7 +16,7 @@ from neve.model.groups import Cost, FileGroup
 from neve.model.health import Advice, Health, Tier
 from neve.model.job import Job
 from neve.model.outcome import Outcome
-from neve.model.plan import CompactionPlan
+from neve.model.plan import CompactionPlan, NothingToDo, Reason
 from neve.model.sizes import format_size
 
 TIER_COLOURS = {Tier.HEALTHY: "green", Tier.WARNING: "yellow", Tier.CRITICAL: "red"}
@@ -175,8 +175,21 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
         f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
         f"gain {plan.gain:.0f} file opens per scan"
     )
-    lines += [f"[dim]left alone: {escape(r.sentence)}[/]" for r in plan.reasons[:5]]
+    lines += [f"[dim]{escape(line)}[/]" for line in why_left_alone(plan.reasons)]
     return Group(*lines)
+
+
+def why_left_alone(reasons: Sequence[Reason]) -> list[str]:
+    """Each kind of reason once, by its first sentence; of those like it, how many there are."""
+    alike: dict[NothingToDo, list[Reason]] = defaultdict(list)
+    for reason in reasons:
+        alike[reason.code].append(reason)
+    return [
+        f"left alone: {of_kind[0].sentence}"
+        if len(of_kind) == 1
+        else f"left alone ({len(of_kind):,} of its kind): for example, {of_kind[0].sentence}"
+        for of_kind in alike.values()
+    ]
 
 
 def why_engines(groups: Sequence[FileGroup]) -> list[RenderableType]:
@@ -186,7 +199,7 @@ def why_engines(groups: Sequence[FileGroup]) -> list[RenderableType]:
         alike[str(group.engine), _FIGURE.sub("#", group.engine_reason)][group.engine_reason] += 1
     reasons = sorted(alike.items(), key=lambda item: -item[1].total())
     told = [
-        f"engine {engine} ({_groups(told)}): {escape(told.most_common(1)[0][0])}"
+        f"engine {engine} ({_groups(told)}): {_example(told)}"
         for (engine, _), told in reasons[:MAX_REASONS]
     ]
     more = len(reasons) - len(told)
@@ -195,8 +208,12 @@ def why_engines(groups: Sequence[FileGroup]) -> list[RenderableType]:
 
 def _groups(reasons: Counter[str]) -> str:
     count = reasons.total()
-    groups = f"{count} {'group' if count == 1 else 'groups'}"
-    return f"{groups}, for example" if len(reasons) > 1 else groups
+    return f"{count} {'group' if count == 1 else 'groups'}"
+
+
+def _example(reasons: Counter[str]) -> str:
+    reason = escape(reasons.most_common(1)[0][0])
+    return f"for example, {reason}" if len(reasons) > 1 else reason
 
 
 def render_outcome(outcome: Outcome) -> RenderableType:

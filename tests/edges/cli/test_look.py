@@ -9,7 +9,8 @@ from pyiceberg.schema import Schema
 from tests.edges.cli.conftest import SCHEMA
 
 from neve import __version__
-from neve.cli.render import why_engines
+from neve.cli.render import why_engines, why_left_alone
+from neve.model.plan import NothingToDo, Reason
 from neve.store.redis.store import RedisStore
 from neve.testing.facts import MB
 from neve.testing.local_lake import FileEntry, Manifest
@@ -180,6 +181,8 @@ def test_what_changes_something_does_not_go_on_without_the_state(run, command):
 
 def test_advice_is_given_with_evidence_gain_and_a_command(run, run_json, lake):
     table = lake.create("db.unsorted", SCHEMA)
+    target = {"neve.rewrite_data_files.options.target-file-size-bytes": "500"}
+    table.transaction().set_properties(target).commit_transaction()
     for _ in range(4):
         rows = {"id": pa.array([1, 2]), "kind": pa.array(["a", "b"], pa.large_string())}
         table.append(pa.table(rows))
@@ -212,6 +215,19 @@ def test_reasons_that_differ_in_their_figures_are_told_once():
     groups = [SimpleNamespace(engine="rewrite", engine_reason=reason) for reason in reasons]
     other = SimpleNamespace(engine="copy", engine_reason="groups of 1.0 MB")
     assert why_engines([*groups, other]) == [
-        "engine rewrite (4 groups, for example): groups of 20.0 KB",
+        "engine rewrite (4 groups): for example, groups of 20.0 KB",
         "engine copy (1 group): groups of 1.0 MB",
+    ]
+
+
+def test_a_plan_tells_reasons_of_one_kind_once():
+    def reason(code, partition):
+        return Reason(code, f"Partition {partition} is as it is.", partition)
+
+    few, dear = NothingToDo.TOO_FEW_FILES, NothingToDo.OVER_BUDGET
+    reasons = [reason(few, "a"), reason(dear, "b"), reason(few, "c")]
+
+    assert why_left_alone(reasons) == [
+        "left alone (2 of its kind): for example, Partition a is as it is.",
+        "left alone: Partition b is as it is.",
     ]
