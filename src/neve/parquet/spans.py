@@ -45,6 +45,8 @@ class Opened:
     end: int
     #: Field id to (kind, where its header, its value and what follows start), in byte order.
     fields: dict[int, tuple[int, int, int, int]]
+    #: Field id to value, of the whole numbers among the fields: to step over one is to read it.
+    numbers: dict[int, int]
     #: Field id to the structs inside it, for the fields that the shape named.
     children: dict[int, list[Opened]]
     #: How many fields are noted here and in the children.
@@ -56,21 +58,16 @@ class Opened:
 
     def integer(self, field_id: int) -> int | None:
         """The whole number in a field of kind i16, i32 or i64."""
-        span = self.fields.get(field_id)
-        if span is None:
-            return None
-        if not I16 <= span[0] <= I64:
+        number = self.numbers.get(field_id)
+        if number is None and field_id in self.fields:
             raise ParquetCorrupt(f"Field {field_id} of the metadata should be a whole number.")
-        # Most numbers of a footer are this short, and there are hundreds of them in each.
-        byte = self.data[span[2]]
-        if byte < 128:
-            return (byte >> 1) ^ -(byte & 1)
-        return thrift.read_int(self.data, span[2])[0]
+        return number
 
     def needed_integer(self, field_id: int) -> int:
         """The whole number in a field that the format requires."""
-        number = self.integer(field_id)
+        number = self.numbers.get(field_id)
         if number is None:
+            self.integer(field_id)
             raise ParquetCorrupt(f"Field {field_id}, which the format requires, is missing.")
         return number
 
@@ -180,6 +177,7 @@ def _open(data: bytes, at: int, shape: Shape, depth: int) -> Opened:
         raise thrift.too_deep()
     start = at
     fields: dict[int, tuple[int, int, int, int]] = {}
+    numbers: dict[int, int] = {}
     children: dict[int, list[Opened]] = {}
     field_id = 0
     while header := data[at]:
@@ -194,7 +192,11 @@ def _open(data: bytes, at: int, shape: Shape, depth: int) -> Opened:
         kind = header & 15
         value_at = at
         if kind in _NUMBERS:
-            at = at + 1 if data[at] < 128 else _skip_long_number(data, at)
+            number = data[at]
+            at += 1
+            if number > 127:
+                number, at = thrift.read_varint(data, value_at)
+            numbers[field_id] = (number >> 1) ^ -(number & 1)
         elif field_id in shape:
             children[field_id], at = _open_inside(data, at, kind, shape[field_id], depth)
         elif kind not in _BOOLEANS:
@@ -204,15 +206,20 @@ def _open(data: bytes, at: int, shape: Shape, depth: int) -> Opened:
     noted = len(fields)
     if shape:
         noted += _noted_inside(shape, fields, children)
-    return Opened(data, start, at + 1, fields, children, noted)
+    return Opened(data, start, at + 1, fields, numbers, children, noted)
 
 
 def _noted_inside(
     shape: Shape, fields: Mapping[int, object], children: Mapping[int, list[Opened]]
 ) -> int:
-    if any(field_id in fields and field_id not in children for field_id in shape):
-        raise ParquetCorrupt("The metadata has a number where a struct or a list should be.")
-    return sum(child.noted for inside in children.values() for child in inside)
+    noted = 0
+    for field_id in shape:
+        if field_id in children:
+            for child in children[field_id]:
+                noted += child.noted
+        elif field_id in fields:
+            raise ParquetCorrupt("The metadata has a number where a struct or a list should be.")
+    return noted
 
 
 def _open_inside(
