@@ -128,6 +128,7 @@ bench: setup ## All benchmarks, once; tables here, JSON in .neve/bench. Takes ab
 	  --json-file $(RESULTS)/compaction.json
 	$(BIN)/python benchmarks/row_groups.py --json-file $(RESULTS)/row_groups.json
 	$(BIN)/python benchmarks/native.py --scale $(or $(SCALE),0.2) --verify-cost --json-file $(RESULTS)/native.json
+	$(BIN)/python benchmarks/native_tasks.py --json-file $(RESULTS)/native_tasks.json
 	$(BIN)/python benchmarks/maintenance.py --json-file $(RESULTS)/maintenance.json
 	$(BIN)/python benchmarks/orphans.py --json-file $(RESULTS)/orphans.json
 	$(BIN)/python benchmarks/foreign_references.py --json-file $(RESULTS)/foreign_references.json

@@ -3,8 +3,9 @@
     python benchmarks/native_tasks.py [case …] [--profile] [--json]
 
 Arrow's share is the least that values can cost which must be decoded: every file is read by it and
-written again as one, with the same codec, on one core, and nothing is proven. Cases whose files are
-written by Spark start a session for that.
+written again as one, with the same codec, on one core, and nothing is proven. The task is run
+without its proof, too (`--verify off`). Cases whose files are written by Spark start a session for
+that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake import PROPERTIES, BenchLake
-from neve.model.policy import Engine
+from neve.model.policy import Engine, Verify
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TableLayout, TaskInput
 from neve.spark.rewrite.task import run_task
 from neve.storage.access import local_path, storage_of
@@ -54,7 +56,7 @@ def task_of(table: Any, folder: Path) -> tuple[RewriteTask, SpliceRequirements]:
         TaskInput(one.file.file_path, one.file.file_size_in_bytes, one.file.record_count)
         for one in table.scan().plan_files()
     )
-    names = tuple((folder / f"new-{number}.parquet").as_uri() for number in range(2 * ROUNDS))
+    names = tuple((folder / f"new-{number}.parquet").as_uri() for number in range(3 * ROUNDS))
     wanted = SpliceRequirements((), "zstd", False, 4 * 2**20, layout)
     return RewriteTask(1, inputs, (), (names,), (Engine.REWRITE,)), wanted
 
@@ -85,18 +87,19 @@ def run_case(lake: BenchLake, case: str, *, profile: bool) -> dict[str, Any]:
     folder.mkdir()
     task, wanted = task_of(lake.catalog.load_table(f"bench.{name}_neve"), folder)
 
-    def ours(attempt: int) -> Any:
-        result = run_task(task, wanted, storage_of({}), attempt)
+    def ours(attempt: int, verify: Verify = Verify.FULL) -> Any:
+        result = run_task(task, replace(wanted, verify=verify), storage_of({}), attempt)
         if result.refused is not None:
             raise SystemExit(f"{case}: {result.refused}")
         return result
 
     task_s = least_cpu_s(ours)
+    unproven_s = least_cpu_s(lambda number: ours(ROUNDS + 1 + number, Verify.OFF))
     arrow_s = least_cpu_s(lambda _: by_arrow(task, folder / "arrow.parquet"))
     if profile:
         profiler = cProfile.Profile(time.process_time)
         profiler.enable()
-        result = ours(ROUNDS + 1)
+        result = ours(3 * ROUNDS - 1)
         profiler.disable()
         print(result.files[0].bytes_by_kind)
         pstats.Stats(profiler).sort_stats("cumulative").print_stats(60)
@@ -107,6 +110,7 @@ def run_case(lake: BenchLake, case: str, *, profile: bool) -> dict[str, Any]:
         "files": options["files"],
         "megabytes": round(size_bytes / 2**20, 1),
         "task_cpu_s": task_s,
+        "unproven_cpu_s": unproven_s,
         "arrow_cpu_s": arrow_s,
         "size": written / size_bytes,
         "arrow_size": (folder / "arrow.parquet").stat().st_size / size_bytes,
@@ -115,11 +119,13 @@ def run_case(lake: BenchLake, case: str, *, profile: bool) -> dict[str, Any]:
 
 def line(result: dict[str, Any]) -> str:
     task_s, arrow_s, files = result["task_cpu_s"], result["arrow_cpu_s"], result["files"]
+    proof = task_s / result["unproven_cpu_s"] - 1
     return (
         f"{result['case']:18} {files:4} files {result['megabytes']:6} MB  "
         f"task {task_s:6.2f} CPU-s, {1000 * task_s / files:5.2f} ms a file  "
         f"Arrow alone {arrow_s:6.2f} CPU-s, {1000 * arrow_s / files:5.2f} ms a file  "
-        f"{task_s / arrow_s:.2f} times  size {result['size']:.2f} ({result['arrow_size']:.2f})"
+        f"{task_s / arrow_s:.2f} times  proof {proof:+.0%}  "
+        f"size {result['size']:.2f} ({result['arrow_size']:.2f})"
     )
 
 
