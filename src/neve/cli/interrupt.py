@@ -126,7 +126,10 @@ class _Watch:
         """Wait for one of our signals; False where the block is over, or time is."""
         self._is_late = False
         numbers = {int(number) for number in heeded()}
-        while select.select([self._read], [], [], seconds)[0]:
+        # select() refuses descriptors from 1024 on, which whoever has many files open gets.
+        waiting = select.poll()
+        waiting.register(self._read, select.POLLIN)
+        while waiting.poll(None if seconds is None else seconds * 1000):
             told = os.read(self._read, 1)
             if told == OVER:
                 return False

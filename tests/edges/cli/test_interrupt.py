@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 
 import pytest
@@ -47,6 +48,22 @@ def test_the_user_is_told_in_one_sentence(run, events, interrupted):
     result = run("compact", "db.events", "--engine", "spark")
 
     assert (result.stdout, result.stderr) == ("", NOTHING)
+
+
+@pytest.fixture
+def many_open_files():
+    """What is opened from here on has a number that select() refuses."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], min(4096, limits[1])), limits[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    yield
+    for number in opened:
+        os.close(number)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_it_is_seen_beside_many_open_files(many_open_files, run, events, interrupted):
+    assert run("compact", "db.events", "--engine", "spark").stderr == NOTHING
 
 
 def test_what_was_committed_before_is_told(run, events, engine):
