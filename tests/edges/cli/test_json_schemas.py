@@ -44,7 +44,7 @@ def test_what_is_no_document_of_the_command_does_not_pass(text):
 
 
 def test_every_command_is_run_for_its_document_by_a_test():
-    folders = (TESTS / "edges/cli", TESTS / "slow/cli", TESTS / "spark")
+    folders = [TESTS / name for name in ("edges/cli", "slow/cli", "spark", "spark/cases")]
     text = "\n".join(
         file.read_text(encoding="utf-8") for folder in folders for file in folder.glob("*.py")
     )
