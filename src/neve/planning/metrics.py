@@ -48,6 +48,56 @@ def with_columns(own: ColumnMetrics, others: ColumnMetrics, chosen: Set[int]) ->
     )
 
 
+def as_wide_as_sources(
+    own: ColumnMetrics, files: Sequence[FileDetails], columns: Sequence[LeafColumn]
+) -> ColumnMetrics:
+    """What was measured, without bounds that hide NaNs which those of the sources did not hide.
+
+    To Spark NaN lies above all numbers, and no bound speaks of it: by its upper bound a file is
+    left out for `x > 5` with all of its NaNs. So no upper bound may sink below those of files with
+    NaNs, and where one of them has none, both go.
+    """
+    flat = {column.field_id: column.type for column in columns if not column.repeated}
+    told = [_without_contradictions(file, flat) for file in files if file.record_count]
+    lower, upper = dict(own.lower_bounds or {}), dict(own.upper_bounds or {})
+    for field_id, count in (own.nan_value_counts or {}).items():
+        of = bound_type(flat.get(field_id, ""))
+        if not count or of is None or field_id not in upper:
+            continue
+        raised = _above_nans(of, told, field_id, upper.pop(field_id))
+        if raised is None:
+            lower.pop(field_id, None)
+        else:
+            upper[field_id] = raised
+    return replace(own, lower_bounds=lower or None, upper_bounds=upper or None)
+
+
+def _above_nans(
+    of: BoundType, files: Sequence[FileDetails], field_id: int, measured: bytes
+) -> bytes | None:
+    """The upper bound, no lower than that of any file with NaNs; None where one has none."""
+    found = [of.decode(measured)]
+    for file in files:
+        values, nulls, nans = _counts(file, field_id)
+        # For comparisons, readers leave out what is all null, or all NaN.
+        if nans == 0 or (values is not None and values in (nulls, nans)):
+            continue
+        bounds = (file.metrics.lower_bounds or {}, file.metrics.upper_bounds or {})
+        decoded = _decode(of, *(each.get(field_id) for each in bounds))
+        if decoded is None or decoded[1] is None:
+            return None
+        found.append(decoded[1])
+    return None if None in found else of.pick(found, max)
+
+
+def _counts(file: FileDetails, field_id: int) -> tuple[int | None, int | None, int | None]:
+    """Of values, nulls and NaNs."""
+    told = file.metrics
+    counts = (told.value_counts, told.null_value_counts, told.nan_value_counts)
+    values, nulls, nans = ((count or {}).get(field_id) for count in counts)
+    return values, nulls, nans
+
+
 def _joined(
     own: dict[int, Value] | None, others: dict[int, Value] | None, chosen: Set[int]
 ) -> dict[int, Value] | None:
@@ -165,15 +215,12 @@ def _counted_alike(files: Sequence[FileDetails], column: LeafColumn) -> bool:
 
 
 def _has_no_value(file: FileDetails, column: LeafColumn) -> bool:
-    """True where the column has no value that a bound could speak of, and the counts prove it."""
-    values, nulls, nans = (
-        (counts or {}).get(column.field_id)
-        for counts in (
-            file.metrics.value_counts,
-            file.metrics.null_value_counts,
-            file.metrics.nan_value_counts,
-        )
-    )
+    """True where readers need no bound to leave the file out, and the counts prove it.
+
+    That is where all values are null, or all NaN. With some of each a reader opens the file, and
+    finds NaN where it takes it for the greatest number.
+    """
+    values, nulls, nans = _counts(file, column.field_id)
     if nulls is None or values != file.record_count:
         return False
-    return values == nulls + ((nans or 0) if column.type in FLOATING else 0)
+    return values == nulls or (column.type in FLOATING and values == nans)

@@ -21,7 +21,7 @@ from neve.model.rewrite import (
 )
 from neve.planning.deletes import applicable_deletes
 from neve.planning.engines import row_of
-from neve.planning.metrics import merge_metrics, with_columns
+from neve.planning.metrics import as_wide_as_sources, merge_metrics, with_columns
 from neve.planning.refusals import GroupFacts
 from neve.planning.routing import task_ladder
 from neve.planning.staleness import paths_of
@@ -166,9 +166,10 @@ def _details(file: WrittenFile, sources: Sequence[FileDetails], inputs: CopyInpu
 def _metrics(file: WrittenFile, own: Sequence[FileDetails], inputs: CopyInputs) -> ColumnMetrics:
     if file.metrics is None:
         return merge_metrics(own, inputs.columns)
+    measured = as_wide_as_sources(file.metrics, own, inputs.columns)
     if not file.unmeasured:
-        return file.metrics
-    return with_columns(file.metrics, merge_metrics(own, inputs.columns), file.unmeasured)
+        return measured
+    return with_columns(measured, merge_metrics(own, inputs.columns), file.unmeasured)
 
 
 def _engine(files: Sequence[WrittenFile]) -> str:

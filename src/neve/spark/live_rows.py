@@ -12,7 +12,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from neve.model.facts import FIRST_WITH_ROW_IDS
 from neve.model.table import TableRef
-from neve.spark.staged_reads import read_staged, staged, tasks_by_path
+from neve.spark.staged_reads import read_staged, staged, tasks_of
 from neve.spark.tables import load_table, spark_name
 
 
@@ -45,14 +45,13 @@ def _rows(
 ) -> Iterator[DataFrame]:
     """At least the rows of these files."""
     loaded = load_table(session, table)
-    tasks = tasks_by_path(session, loaded, snapshot_id, paths)
+    tasks = tasks_of(session, loaded, snapshot_id, paths)
     # No task at all cannot be staged.
     if tasks.isEmpty() or not _reads_alike(loaded, snapshot_id):
         whole: Any = session.read.option("versionAsOf", str(snapshot_id)).table(spark_name(table))
         yield whole
         return
-    jvm: Any = session._jvm
-    with staged(session, loaded, jvm.java.util.ArrayList(tasks.values())) as set_id:
+    with staged(session, loaded, tasks) as set_id:
         java_session: Any = session._jsparkSession
         yield DataFrame(read_staged(java_session, set_id), session)
 

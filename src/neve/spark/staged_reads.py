@@ -28,6 +28,7 @@ class _Parts:
     """Iceberg's parts that staged reads are made of, looked up once."""
 
     maps: Any
+    lists: Any
     iterables: Any
     predicates: Any
     manager: Any
@@ -39,22 +40,32 @@ def _parts(session: SparkSession) -> _Parts:
     guava = package.relocated.com.google.common
     collect = guava.collect
     manager = package.spark.ScanTaskSetManager.get()
-    return _Parts(collect.Maps, collect.Iterables, guava.base.Predicates, manager)
+    return _Parts(collect.Maps, collect.Lists, collect.Iterables, guava.base.Predicates, manager)
+
+
+def tasks_of(session: SparkSession, loaded: Any, snapshot_id: int, paths: Iterable[str]) -> Any:
+    """The scan tasks of the files, found in the JVM, without a call a file.
+
+    A file that the snapshot lists twice has two, and each takes other deletes.
+    """
+    parts = _parts(session)
+    wanted = parts.predicates.compose(
+        getattr(parts.predicates, "in")(java_string_set(session, list(paths))),
+        location_of_task(session),
+    )
+    files = loaded.newScan().useSnapshot(snapshot_id).ignoreResiduals().planFiles()
+    try:
+        return parts.lists.newArrayList(parts.iterables.filter(files, wanted))
+    finally:
+        files.close()
 
 
 def tasks_by_path(
     session: SparkSession, loaded: Any, snapshot_id: int, paths: Iterable[str]
 ) -> Any:
-    """The scan tasks of the files, by path: found in the JVM, without a call a file."""
-    parts, location = _parts(session), location_of_task(session)
-    wanted = parts.predicates.compose(
-        getattr(parts.predicates, "in")(java_string_set(session, list(paths))), location
-    )
-    files = loaded.newScan().useSnapshot(snapshot_id).ignoreResiduals().planFiles()
-    try:
-        return parts.maps.uniqueIndex(parts.iterables.filter(files, wanted), location)
-    finally:
-        files.close()
+    """The same by path, of files that are listed once."""
+    tasks = tasks_of(session, loaded, snapshot_id, paths)
+    return _parts(session).maps.uniqueIndex(tasks, location_of_task(session))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from neve.spark.rewrite.commit import java_files
 pytestmark = pytest.mark.promise(1)
 
 COPY = CompactionPolicy(min_row_group_bytes=1, min_input_files=2)
+REWRITE = CompactionPolicy(min_row_group_bytes=2**30, min_input_files=2)
 
 
 @pytest.fixture
@@ -80,3 +81,31 @@ def test_extremes_are_those_of_the_rows(lake, doubtful):
     copy(lake, table)
 
     assert lake.sql(query).collect() == before
+
+
+NAN = float("nan")
+#: Files of numbers, and a row that is deleted, by which files of NaN were not left out.
+HOLDING_NAN = {
+    "beside a null": ([[NAN, None], [1.0]], None),
+    "beside a greater number that is deleted": ([[NAN, 9.0], [1.0]], 9.0),
+}
+
+
+@pytest.mark.parametrize("verb", ["copy", "rewrite"])
+@pytest.mark.parametrize("what", HOLDING_NAN)
+def test_nan_is_found_above_numbers_as_it_was_before(lake, verb, what):
+    files, deleted = HOLDING_NAN[what]
+    table = lake.create("d DOUBLE", properties={"write.delete.mode": "merge-on-read"})
+    for values in files:
+        frame = lake.session.createDataFrame([(value,) for value in values], "d DOUBLE")
+        frame.coalesce(1).writeTo(str(table)).append()
+    if deleted is not None:
+        lake.sql(f"DELETE FROM {table} WHERE d = {deleted}")
+    above = f"SELECT count(*) FROM {table} WHERE d > 5"
+    assert lake.sql(above).collect()[0][0] == 1
+
+    outcome = lake.compact(table, policy=COPY if verb == "copy" else REWRITE)
+
+    done = "copy" if verb == "copy" and deleted is None else "rewrite"
+    assert (outcome.status, outcome.engines[done]) == (Status.SUCCEEDED, 1), outcome.reason
+    assert lake.sql(above).collect()[0][0] == 1

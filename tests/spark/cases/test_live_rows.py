@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from neve.model.outcome import Status
+from neve.service.operations.rewrite_position_delete_files import (
+    RewritePositionDeleteFilesOperation,
+)
 from neve.spark.engine import BorrowedEngine
-from neve.spark.tables import spark_name
+from neve.spark.tables import iceberg, spark_name
+from neve.testing.operations import run_operation
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
+#: So that a delete does not take the place of those before it.
+BY_PARTITION = {**MERGE_ON_READ, "write.delete.granularity": "partition"}
 
 
 @pytest.fixture
@@ -83,3 +90,43 @@ def test_a_column_that_was_dropped_since_still_deletes(lake, engine):
 
     assert engine.live_rows(table, snapshot_id, list(expected)) == expected
     assert sorted(expected.values()) == [8, 10]
+
+
+def list_again(lake, table, path):
+    """Append a file that the table has; Iceberg does not ask."""
+    loaded = lake.java(table)
+    again = iceberg(lake.session).DataFiles.builder(loaded.spec()).withPath(path)
+    again = again.withFileSizeInBytes(Path(path.removeprefix("file:")).stat().st_size)
+    loaded.newAppend().appendFile(again.withRecordCount(10).build()).commit()
+
+
+def test_a_file_that_is_listed_twice_is_counted_twice(lake, engine):
+    table = lake.create(properties=BY_PARTITION)
+    lake.fill(table, files=1, rows=10)
+    (path,) = lake.paths(table)
+    lake.sql(f"DELETE FROM {spark_name(table)} WHERE id = 1")
+    list_again(lake, table, path)
+    lake.sql(f"DELETE FROM {spark_name(table)} WHERE id = 2")
+    snapshot_id = lake.head(table).snapshot_id
+
+    assert live(lake, table, snapshot_id) == {path: 17}
+    assert engine.live_rows(table, snapshot_id, [path]) == {path: 17}
+
+
+@pytest.mark.parametrize("listed_again_after", [0, 2])
+def test_deletes_of_a_file_that_is_listed_twice_are_merged_or_left(lake, listed_again_after):
+    """What deletes are merged into is newer, and may reach an entry that they did not reach."""
+    table = lake.create(properties=BY_PARTITION)
+    lake.fill(table, files=1, rows=10)
+    (path,) = lake.paths(table)
+    for number in range(4):
+        if number == listed_again_after:
+            list_again(lake, table, path)
+        lake.sql(f"DELETE FROM {spark_name(table)} WHERE id = {number}")
+    rows = lake.rows(table)
+
+    outcome = run_operation(lake.app.maintenance, table, RewritePositionDeleteFilesOperation())
+
+    reaches_more = listed_again_after > 0
+    assert outcome.status is (Status.FAILED if reaches_more else Status.SUCCEEDED)
+    assert lake.rows(table) == rows

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neve.model.rewrite import ColumnMetrics, FileDetails, LeafColumn
-from neve.planning.metrics import merge_metrics
+from neve.planning.metrics import as_wide_as_sources, merge_metrics
 
 
 def details(records=10, **metrics):
@@ -268,12 +268,63 @@ def test_nans_of_a_column_that_has_none_take_the_bounds_away():
 
 
 def test_a_file_of_nan_has_no_say():
-    nans = details(value_counts={1: 10}, null_value_counts={1: 4}, nan_value_counts={1: 6})
+    nans = details(value_counts={1: 10}, null_value_counts={1: 0}, nan_value_counts={1: 10})
     known = {"nan_value_counts": {1: 0}}
 
     result = merged(bounded(double(1), double(2), **known), nans, of="double")
 
-    assert (result.lower_bounds, result.nan_value_counts) == ({1: double(1)}, {1: 6})
+    assert (result.lower_bounds, result.nan_value_counts) == ({1: double(1)}, {1: 10})
+
+
+def test_a_file_of_nulls_and_nans_takes_the_bounds_away():
+    """Readers open it, and Spark finds its NaNs above every number."""
+    mixed = details(value_counts={1: 10}, null_value_counts={1: 4}, nan_value_counts={1: 6})
+    known = {"nan_value_counts": {1: 0}}
+
+    result = merged(bounded(double(1), double(2), **known), mixed, of="double")
+
+    assert (result.lower_bounds, result.upper_bounds) == (None, None)
+    assert result.nan_value_counts == {1: 6}
+
+
+SEVEN_NANS = {"nan_value_counts": {1: 7}}
+#: What a source with values tells, and the bounds that are left of measured ones of 1 and 2.
+ABOVE_NANS = {
+    "a higher bound": (bounded(double(0), double(9), **SEVEN_NANS), (1, 9)),
+    "a lower bound": (bounded(double(0), double(1), **SEVEN_NANS), (1, 2)),
+    "a higher bound without NaNs": (
+        bounded(double(0), double(9), nan_value_counts={1: 0}),
+        (1, 2),
+    ),
+    "no counts of NaNs": (bounded(double(0), double(9)), (1, 9)),
+    "no bounds": (details(value_counts={1: 10}, null_value_counts={1: 0}), None),
+    "nulls alone": (details(value_counts={1: 10}, null_value_counts={1: 10}), (1, 2)),
+    "NaNs alone": (details(value_counts={1: 10}, nan_value_counts={1: 10}), (1, 2)),
+    "nulls and NaNs": (
+        details(value_counts={1: 10}, null_value_counts={1: 3}, **SEVEN_NANS),
+        None,
+    ),
+    "a bound of NaN": (bounded(double(0), double(math.nan), **SEVEN_NANS), None),
+    "no rows": (details(0), (1, 2)),
+}
+
+
+@pytest.mark.parametrize("source", ABOVE_NANS)
+def test_measured_bounds_hide_no_nan_that_those_of_sources_did_not_hide(source):
+    file, left = ABOVE_NANS[source]
+    own = bounded(double(1), double(2), **SEVEN_NANS).metrics
+
+    result = as_wide_as_sources(own, [file], [LeafColumn(1, "double")])
+
+    bounds = tuple(each and each[1] for each in (result.lower_bounds, result.upper_bounds))
+    assert bounds == ((double(left[0]), double(left[1])) if left else (None, None))
+    assert result.nan_value_counts == {1: 7}
+
+
+def test_measured_bounds_without_nans_stay():
+    own = bounded(double(1), double(2), nan_value_counts={1: 0}).metrics
+
+    assert as_wide_as_sources(own, [details()], [LeafColumn(1, "double")]) == own
 
 
 @pytest.mark.parametrize(
