@@ -40,6 +40,7 @@ def _details(entry: DeleteEntry) -> DeleteDetails:
         equality_ids=entry.equality_ids,
         content_offset=entry.content_offset,
         content_size_bytes=entry.content_size_bytes,
+        metrics=entry.metrics,
     )
 
 

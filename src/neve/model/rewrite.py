@@ -56,6 +56,8 @@ class DeleteDetails:
     #: Where a deletion vector lies in its Puffin file.
     content_offset: int | None = None
     content_size_bytes: int | None = None
+    #: What readers go by before they open it.
+    metrics: ColumnMetrics = field(default_factory=ColumnMetrics, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from neve.model.rewrite import (
     TaskResult,
     WrittenFile,
 )
+from neve.planning.delete_reach import reach_in_doubt
 from neve.planning.deletes import applicable_deletes
 from neve.planning.engines import row_of
 from neve.planning.metrics import as_wide_as_sources, merge_metrics, with_columns
@@ -40,14 +41,18 @@ def run_in_tasks(run: StepRun) -> StepResult:
     deletes = [_deletes(run, *item) for item in zip(run.step.groups, files, strict=True)]
     inputs = _inputs(run, files, ladders, deletes)
     asked = TaskMaker(run, inputs)
+    doubts = _doubts(run.step.groups, files, deletes, inputs)
     tasks = [
         asked.task(*item)
         for item in zip(run.step.groups, files, deletes, ladders, inputs.locations, strict=True)
+        if item[0].group_id not in doubts
     ]
     try:
-        results = run.services.engine.run_tasks(
-            run.table, tasks, requirements(run, inputs), run.services.reporter
-        )
+        wanted = requirements(run, inputs)
+        results = [TaskResult(group_id, refused=why) for group_id, why in doubts.items()]
+        if tasks:
+            engine, reporter = run.services.engine, run.services.reporter
+            results += engine.run_tasks(run.table, tasks, wanted, reporter)
     except (ExecutionError, JobCancelled):
         # Nobody reported what was written, and any attempt may have been.
         run.remember_leftovers([n for task in tasks for names in task.outputs for n in names])
@@ -93,6 +98,23 @@ def _deletes(
     if not group.delete_files:
         return ()
     return applicable_deletes(run.base.delete_files, files, run.base.specs)
+
+
+def _doubts(
+    groups: Sequence[FileGroup],
+    files: Sequence[Sequence[DataFileFacts]],
+    deletes: Sequence[Sequence[DeleteFileFacts]],
+    inputs: CopyInputs,
+) -> dict[int, str]:
+    """Groups of which only Iceberg's reader knows the rows, each with the reason."""
+    data = {file.path: file for file in inputs.files}
+    told = {(each.path, each.referenced_path): each for each in inputs.deletes}
+    found = {}
+    for group, own, applied in zip(groups, files, deletes, strict=True):
+        details = [told[delete.path, delete.referenced_path] for delete in applied]
+        if why := reach_in_doubt(details, [data[file.path] for file in own], inputs.columns):
+            found[group.group_id] = why
+    return found
 
 
 def _inputs(
