@@ -13,7 +13,7 @@ from pyiceberg.avro import STRUCT_DOUBLE
 from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
 from pyiceberg.avro.file import _SCHEMA_KEY as SCHEMA_KEY
 from pyiceberg.avro.file import MAGIC, SYNC_SIZE, AvroFile, AvroFileHeader, D
-from pyiceberg.avro.reader import DoubleReader, ListReader, MapReader, Reader
+from pyiceberg.avro.reader import DecimalReader, DoubleReader, ListReader, MapReader, Reader
 from pyiceberg.avro.resolver import (
     ReadSchemaResolver,
     SchemaPartnerAccessor,
@@ -21,7 +21,7 @@ from pyiceberg.avro.resolver import (
 )
 from pyiceberg.schema import Schema, visit_with_partner
 from pyiceberg.typedef import Record
-from pyiceberg.types import DoubleType, IcebergType, ListType, MapType
+from pyiceberg.types import DecimalType, DoubleType, IcebergType, ListType, MapType
 
 #: Of one map or list: columns or row groups of a file.
 MAX_ENTRIES = 10_000_000
@@ -50,6 +50,13 @@ class _ExactDoubleReader(DoubleReader):
     def read(self, decoder: BinaryDecoder) -> float:
         value: float = STRUCT_DOUBLE.unpack(decoder.read(8))[0]
         return value
+
+
+class _ExactDecimalReader(DecimalReader):
+    """Skips as many bytes as it reads; pyiceberg 0.12 takes the first ones for a length."""
+
+    def skip(self, decoder: BinaryDecoder) -> None:
+        decoder.skip(self._length)
 
 
 class _QuickMapReader(MapReader):
@@ -87,6 +94,9 @@ def _entries_to_read(decoder: BinaryDecoder) -> int:
 class _Resolver(ReadSchemaResolver):
     def visit_double(self, double_type: DoubleType, partner: IcebergType | None) -> Reader:
         return _ExactDoubleReader()  # type: ignore[no-untyped-call]
+
+    def visit_decimal(self, decimal_type: DecimalType, partner: IcebergType | None) -> Reader:
+        return _ExactDecimalReader(decimal_type.precision, decimal_type.scale)
 
     def list(
         self, list_type: ListType, expected_list: IcebergType | None, element_reader: Reader
