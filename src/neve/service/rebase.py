@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from neve.model.errors import CommitConflict, ExecutionError, JobRefused, ProofFailed, RowsError
-from neve.model.facts import REBASED_FROM_PROPERTY
+from neve.model.facts import REBASED_FROM_PROPERTY, TableFacts
 from neve.model.job import JobState
 from neve.model.rebase import FileChange, MovedDeletes
 from neve.model.rewrite import WrittenFile
+from neve.planning.delete_reach import reach_in_doubt
 from neve.planning.rebase import Meanwhile, Standing
 from neve.planning.staleness import paths_of
 from neve.service.move_order import Replacement, Replacements, move_order
@@ -136,6 +137,7 @@ def _follow(run: StepRun, waiting: Replacements, attempt: int) -> _Followed:
     head = run.services.surveyor.survey(run.table)
     meanwhile = Meanwhile(run.base, head)
     standings = {n: _standing(meanwhile, one) for n, one in waiting.items()}
+    standings |= _in_doubt(run, head, waiting, standings)
     taken = {n: s.taken for n, s in standings.items() if s.taken is not None}
     touched = [n for n, s in standings.items() if s.taken is None and not s.is_untouched]
     moved = MovedDeletes()
@@ -172,6 +174,29 @@ def _standing(meanwhile: Meanwhile, one: Replacement) -> Standing:
         # They hold for a partition, and rows went to another one.
         return Standing("an equality delete came, and rows moved to another partition")
     return standing
+
+
+def _in_doubt(
+    run: StepRun, head: TableFacts, waiting: Replacements, standings: Mapping[int, Standing]
+) -> dict[int, Standing]:
+    """Groups of which new equality deletes may take other rows from new files than from old ones.
+
+    Readers go by bounds, and those of a new file are others than those of its sources.
+    """
+    fresh = {n: s.equalities for n, s in standings.items() if s.taken is None and s.equalities}
+    if not fresh:
+        return {}
+    assert head.snapshot_id is not None
+    keys = {(delete.path, delete.referenced_path) for own in fresh.values() for delete in own}
+    inputs = run.services.surveyor.copy_inputs(run.table, head.snapshot_id, (), (), keys)
+    found = {}
+    for number, own in fresh.items():
+        paths = {delete.path for delete in own}
+        details = [each for each in inputs.deletes if each.path in paths]
+        files = (*waiting[number].removed, *waiting[number].added)
+        if why := reach_in_doubt(details, files, inputs.columns):
+            found[number] = Standing(why.rstrip("."))
+    return found
 
 
 def _move(

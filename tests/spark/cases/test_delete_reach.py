@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, LongType, NestedField, UUIDType
 
 from neve.model.outcome import Status
+from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Verify
 from neve.spark.tables import iceberg
 
@@ -47,30 +49,46 @@ def write(lake, table, columns):
     return loaded, location, path.stat().st_size, metrics
 
 
-@pytest.mark.parametrize("verify", [Verify.METADATA, Verify.OFF])
-@pytest.mark.parametrize("what", PASSED_OVER)
-def test_rows_that_readers_show_stay(lake, what, verify):
-    lake = replace(lake, verify=verify)
-    of, kind, values, keys = PASSED_OVER[what]
+def made(lake, what):
+    """A table of two files, each with the values."""
+    of, kind, values, _ = PASSED_OVER[what]
     table = lake.ref("reach")
     schema = Schema(
         NestedField(1, "id", LongType(), required=False), NestedField(2, "k", of, required=False)
     )
     catalog = lake.app.catalogs.writable("lake")
-    catalog.create_table((lake.namespace, table.name), schema)
-    package = iceberg(lake.session)
+    properties = {"write.delete.mode": "merge-on-read"}
+    catalog.create_table((lake.namespace, table.name), schema, properties=properties)
     for number in range(2):
-        columns = {"id": (1, pa.array([number, number + 10])), "k": (2, pa.array(values, kind))}
-        loaded, location, size, metrics = write(lake, table, columns)
-        file = package.DataFiles.builder(loaded.spec()).withPath(location).withFormat("PARQUET")
-        file = file.withFileSizeInBytes(size).withMetrics(metrics)
-        loaded.newAppend().appendFile(file.build()).commit()
+        append(lake, table, pa.array([number, number + 10]), pa.array(values, kind))
+    return table
+
+
+def append(lake, table, ids, keys):
+    """Commit a file of these rows."""
+    loaded, location, size, metrics = write(lake, table, {"id": (1, ids), "k": (2, keys)})
+    file = iceberg(lake.session).DataFiles.builder(loaded.spec()).withPath(location)
+    file = file.withFormat("PARQUET").withFileSizeInBytes(size).withMetrics(metrics)
+    loaded.newAppend().appendFile(file.build()).commit()
+
+
+def delete(lake, table, kind, keys):
+    """Commit an equality delete of the keys, with the bounds that its footer tells."""
+    package = iceberg(lake.session)
     loaded, location, size, metrics = write(lake, table, {"k": (2, pa.array(keys, kind))})
     ids = lake.session.sparkContext._gateway.new_array(lake.session._jvm.int, 1)
     ids[0] = 2
-    delete = package.FileMetadata.deleteFileBuilder(loaded.spec()).ofEqualityDeletes(ids)
-    delete = delete.withFormat("PARQUET").withPath(location).withFileSizeInBytes(size)
-    loaded.newRowDelta().addDeletes(delete.withMetrics(metrics).build()).commit()
+    built = package.FileMetadata.deleteFileBuilder(loaded.spec()).ofEqualityDeletes(ids)
+    built = built.withFormat("PARQUET").withPath(location).withFileSizeInBytes(size)
+    loaded.newRowDelta().addDeletes(built.withMetrics(metrics).build()).commit()
+
+
+@pytest.mark.parametrize("verify", [Verify.METADATA, Verify.OFF])
+@pytest.mark.parametrize("what", PASSED_OVER)
+def test_rows_that_readers_show_stay(lake, what, verify):
+    lake = replace(lake, verify=verify)
+    table = made(lake, what)
+    delete(lake, table, PASSED_OVER[what][1], PASSED_OVER[what][3])
     rows = lake.rows(table)
     assert sum(rows.values()) == 4
 
@@ -79,3 +97,30 @@ def test_rows_that_readers_show_stay(lake, what, verify):
     assert (outcome.status, outcome.engines["spark"]) == (Status.SUCCEEDED, 1), outcome.reason
     assert "Iceberg's readers go by these" in outcome.reason
     assert lake.rows(table) == rows
+
+
+def test_rows_that_a_delete_would_take_from_the_new_file_alone_stay(lake):
+    """Its key lies between the values of the sources, and so within the bounds of the new file."""
+    table = made(lake, "NaN")
+    append(lake, table, pa.array([30]), pa.array([21.0]))
+    engine, seen = lake.app.spark, []
+    run_tasks = engine.run_tasks
+
+    def then_delete(*arguments):
+        done = run_tasks(*arguments)
+        if not seen:
+            delete(lake, table, pa.float64(), [9.0, math.nan])
+            # What readers see of this one makes the commit follow both.
+            lake.sql(f"DELETE FROM {table} WHERE id = 0")
+            seen.append(lake.rows(table))
+        return done
+
+    engine.run_tasks = then_delete
+    before = len(lake.facts(table).snapshots)
+
+    outcome = lake.app.maintenance.compact(table, RewriteDataFilesArguments(), policy=POLICY)
+
+    assert outcome.status is Status.SUCCEEDED, outcome.reason
+    assert lake.rows(table) == seen[0]
+    # The writer's two commits and one of the compaction: none was taken back.
+    assert len(lake.facts(table).snapshots) == before + 3
