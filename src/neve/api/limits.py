@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from urllib.parse import parse_qsl
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -119,12 +119,13 @@ READ_ONCE = (b"idempotency-key", b"if-match", b"if-none-match", b"last-event-id"
 def said_twice(scope: Scope) -> str | None:
     """Of what an address or a header says twice, one value would be ignored."""
     address: bytes = scope.get("query_string", b"")
-    names = [n for n, _ in parse_qsl(address, keep_blank_values=True)] if b"&" in address else []
-    sent = [name for name, _ in scope["headers"] if name in READ_ONCE]
-    for what, found in (("address", names), ("headers", sent)):
+    # As routes read it: addresses may hold what is no ASCII, as it is or escaped.
+    names = [n for n, _ in QueryParams(address).multi_items()] if b"&" in address else []
+    sent = [name.decode("latin-1") for name, _ in scope["headers"] if name in READ_ONCE]
+    for what, found in (("address says", names), ("headers say", sent)):
         if len(set(found)) < len(found):
             name = next(name for name in found if found.count(name) > 1)
-            return f"The {what} say {name[:60].decode(errors='replace')!r} twice."
+            return f"The {what} {name[:60]!r} twice."
     return None
 
 

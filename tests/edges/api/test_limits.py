@@ -150,11 +150,21 @@ def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_read(addr
         assert b"urn:neve:problem:two-lengths" in answer
 
 
-@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&%6cimit=1", "x&x="])
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&%6cimit=1", "x&x=", "%C3%BA&%C3%BA"])
 def test_what_an_address_says_twice_is_refused(address, query):
     response = httpx2.get(f"{address}/api/v1/jobs?{query}")
     assert (response.status_code, response.json()["type"]) == (400, "urn:neve:problem:key-twice")
     assert httpx2.get(f"{address}/api/v1/jobs?limit=1&status=queued").status_code == 200
+
+
+@pytest.mark.parametrize("query", ["limit=1&x=%C3%BA", "limit=1&x=%F2%BD%B2%BF", "limit=1&%FF=1"])
+def test_an_address_may_say_what_is_no_ascii(address, query):
+    assert httpx2.get(f"{address}/api/v1/jobs?{query}").status_code == 200
+
+
+def test_an_address_with_raw_bytes_is_no_defect(address):
+    answer, _ = talk(address, b"GET /api/v1/jobs?limit=1&x=\xfa HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("name", ["Idempotency-Key", "If-Match", "Last-Event-ID"])
