@@ -1,4 +1,4 @@
-"""How much memory a task takes whose values are several times that, in a process of its own."""
+"""How much memory a task takes in a process of its own: of many values, and of many chunks."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from neve.storage.access import storage_of
 FILES, ROWS, COLUMNS = 40, 200_000, 10
 VALUE_BYTES = FILES * ROWS * COLUMNS * 8
 DELETE_FILES, KEYS = 250, 2_000
+WIDE_FILES, WIDE_ROWS, WIDE_COLUMNS = 400, 100, 300
 MIB = 1024 * 1024
 
 
@@ -36,18 +37,18 @@ def field(number):
     return pa.field(f"c{number}", pa.int64(), metadata={"PARQUET:field_id": str(number)})
 
 
-def sources(folder: Path) -> tuple[TaskInput, ...]:
+def sources(folder: Path, files: int, rows: int, columns: int) -> tuple[TaskInput, ...]:
     """Files that compress well, all of one content; the first column counts rows."""
-    drawn = np.random.default_rng(1).integers(0, 4096, (COLUMNS - 1, ROWS))
+    drawn = np.random.default_rng(1).integers(0, 4096, (columns - 1, rows))
     table = pa.table(
-        [np.arange(ROWS), *drawn], schema=pa.schema([field(1 + n) for n in range(COLUMNS)])
+        [np.arange(rows), *drawn], schema=pa.schema([field(1 + n) for n in range(columns)])
     )
     pq.write_table(table, folder / "first.parquet", compression="zstd")
-    paths = [folder / f"{number}.parquet" for number in range(FILES)]
+    paths = [folder / f"{number}.parquet" for number in range(files)]
     for path in paths:
         os.link(folder / "first.parquet", path)
     size = (folder / "first.parquet").stat().st_size
-    return tuple(TaskInput(path.as_uri(), size, ROWS, 1) for path in paths)
+    return tuple(TaskInput(path.as_uri(), size, rows, 1) for path in paths)
 
 
 def equality_deletes(folder: Path) -> tuple[DeleteDetails, ...]:
@@ -64,23 +65,34 @@ def equality_deletes(folder: Path) -> tuple[DeleteDetails, ...]:
     return tuple(deletes)
 
 
-def rewrite(folder: Path, with_deletes: bool) -> tuple[int, str | None, int]:
+def rewrite(
+    folder: Path, files: int, rows: int, columns: int, with_deletes: bool
+) -> tuple[int, str | None, int]:
     """Rows of the new file, why there is none, and the most memory that the process ever took."""
     deletes = equality_deletes(folder) if with_deletes else ()
-    columns = [
+    fields = [
         {"id": 1 + n, "name": f"c{1 + n}", "required": False, "type": "long"}
-        for n in range(COLUMNS)
+        for n in range(columns)
     ]
-    schema = json.dumps({"type": "struct", "schema-id": 0, "fields": columns})
+    schema = json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
     codec = {"write.parquet.compression-codec": "zstd"}
     layout = TableLayout(2, schema, json.dumps({"order-id": 0, "fields": []}), codec)
     names = (((folder / "new.parquet").as_uri(),),)
-    task = RewriteTask(0, sources(folder), deletes, names, (Engine.REWRITE,))
+    inputs = sources(folder, files, rows, columns)
+    task = RewriteTask(0, inputs, deletes, names, (Engine.REWRITE,))
     result = run_task(
         task, SpliceRequirements((), "zstd", False, 4 * MIB, layout), storage_of({}), 0
     )
-    rows = sum(file.rows_out for file in result.files)
-    return rows, result.refused, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    written = sum(file.rows_out for file in result.files)
+    return written, result.refused, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def rewrite_apart(
+    folder: Path, files: int, rows: int, columns: int, with_deletes: bool = False
+) -> tuple[int, str | None, int]:
+    """The same in a process that has done nothing before."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(rewrite, folder, files, rows, columns, with_deletes).result()
 
 
 @pytest.mark.parametrize(
@@ -90,9 +102,17 @@ def rewrite(folder: Path, with_deletes: bool) -> tuple[int, str | None, int]:
 )
 def test_a_task_takes_less_memory_than_its_values(tmp_path, with_deletes, rows, limit):
     assert limit < VALUE_BYTES or with_deletes
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        written, refused, taken_bytes = process.submit(rewrite, tmp_path, with_deletes).result()
+    written, refused, taken_bytes = rewrite_apart(tmp_path, FILES, ROWS, COLUMNS, with_deletes)
 
     assert refused is None
     assert written == rows
     assert taken_bytes <= limit
+
+
+def test_many_files_of_hundreds_of_columns_take_no_more_memory(tmp_path):
+    """What is known of so many chunks takes more of it than their few values."""
+    written, refused, taken_bytes = rewrite_apart(tmp_path, WIDE_FILES, WIDE_ROWS, WIDE_COLUMNS)
+
+    assert refused is None
+    assert written == WIDE_FILES * WIDE_ROWS
+    assert taken_bytes <= 512 * MIB

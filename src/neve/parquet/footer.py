@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported
@@ -28,12 +29,15 @@ from neve.parquet.schema import Schema, read_schema
 from neve.storage.readers import FIRST_READ_BYTES, Reader
 
 MAX_FOOTER_BYTES: Final = 64 * 1024 * 1024
-_SHAPE: Final[spans.Shape] = {FileMeta.KEY_VALUES: spans.Each(spans.FLAT)}
 #: Row groups of large footers are opened one by one, for memory's sake, and so walked twice. This
 #: many bytes are opened in one go: a row group of several hundred columns.
 _SMALL_BYTES: Final = 512 * 1024
-_SMALL_SHAPE: Final[spans.Shape] = {**_SHAPE, FileMeta.ROW_GROUPS: spans.Each(ROW_GROUP_SHAPE)}
+_SMALL_SHAPE: Final[spans.Shape] = {FileMeta.ROW_GROUPS: spans.Each(ROW_GROUP_SHAPE)}
+#: Files of one table mostly have the same key-values to the byte, and with hundreds of columns tens
+#: of kilobytes of them. Up to so many bytes are understood once, and are in memory once.
+_KNOWN_KEY_VALUES_BYTES: Final = 256 * 1024
 
+KeyValues: TypeAlias = tuple[tuple[bytes, bytes | None], ...]
 #: Is shown every row group with its chunks while they are open, for whoever keeps more of them.
 Visit: TypeAlias = Callable[[RowGroup, Sequence[ColumnChunk]], None]
 
@@ -61,7 +65,7 @@ class Footer:
     schema: Schema
     row_groups: tuple[RowGroup, ...]
     created_by: bytes | None
-    key_values: tuple[tuple[bytes, bytes | None], ...]
+    key_values: KeyValues
     codecs: frozenset[str]
     encodings: frozenset[str]
     encrypted: bool
@@ -155,7 +159,7 @@ def _footer_bytes(reader: Reader, max_footer_bytes: int) -> tuple[bytes, int]:
 
 
 def _parse(reader: Reader, data: bytes, footer_start: int, visit: Visit | None) -> Footer:
-    opened = spans.open_struct(data, 0, _SMALL_SHAPE if len(data) <= _SMALL_BYTES else _SHAPE)
+    opened = spans.open_struct(data, 0, _SMALL_SHAPE if len(data) <= _SMALL_BYTES else spans.FLAT)
     encrypted = opened.has(FileMeta.ENCRYPTION) or opened.has(FileMeta.SIGNING_KEY)
     # A signature follows the metadata of a signed footer; elsewhere nothing may.
     if opened.end != len(data) and not encrypted:
@@ -229,14 +233,28 @@ def _check_disjoint(ranges: list[tuple[int, int]]) -> None:
             raise ParquetCorrupt(f"Two column chunks share the byte at {start}.")
 
 
-def _key_values(opened: spans.Opened) -> tuple[tuple[bytes, bytes | None], ...]:
+def _key_values(opened: spans.Opened) -> KeyValues:
+    if not opened.has(FileMeta.KEY_VALUES):
+        return ()
+    raw = _needed_list(opened, FileMeta.KEY_VALUES)
+    return (_known_pairs if len(raw) <= _KNOWN_KEY_VALUES_BYTES else _pairs)(raw)
+
+
+def _pairs(raw: bytes) -> KeyValues:
     pairs = []
-    for pair in opened.children.get(FileMeta.KEY_VALUES, []):
+    noted = 0
+    for pair in spans.open_list(raw, 0):
+        noted += 1 + pair.noted
+        if noted > spans.MAX_NOTED_FIELDS:
+            raise ParquetUnsupported(f"It has over {spans.MAX_NOTED_FIELDS} key-values.")
         key = pair.binary(1)
         if key is None:
             raise ParquetCorrupt("The key-value metadata has a value without a key.")
         pairs.append((key, pair.binary(2)))
     return tuple(pairs)
+
+
+_known_pairs: Final = lru_cache(maxsize=32)(_pairs)
 
 
 def _statistics(chunk: ColumnChunk) -> Statistics:

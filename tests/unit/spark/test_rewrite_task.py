@@ -617,9 +617,11 @@ def test_text_in_large_offsets_and_nested_numbers_need_no_hashes(place, monkeypa
     assert read(file).to_pylist() == rows * 3
 
 
-def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, monkeypatch):
+@pytest.mark.parametrize("limit", ["MAX_OPENED", "MAX_OPENED_LEAVES"])
+def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, monkeypatch, limit):
+    """One is always open, even if its columns are too many."""
     place.keep = 2**20
-    monkeypatch.setattr(provider, "MAX_OPENED", 1)
+    monkeypatch.setattr(provider, limit, 1)
 
     (file,) = place.run().files
 
@@ -627,7 +629,10 @@ def test_files_are_opened_again_where_there_are_too_many_to_stay_open(place, mon
     assert read(file).column("id").to_pylist() == list(range(3 * ROWS))
 
 
-def test_files_stay_open_as_far_as_there_is_room(place, monkeypatch):
+@pytest.mark.parametrize(
+    "room", [{"MAX_OPENED": 2}, {"MAX_OPENED_LEAVES": 2 * len(COLUMNS)}], ids=str
+)
+def test_files_stay_open_as_far_as_there_is_room(place, monkeypatch, room):
     """A few columns of every file are read, then a few others of every file."""
     place.keep = 2**20
     together, real_open, opened = _Build._in_batches, Sources.open, []
@@ -642,7 +647,8 @@ def test_files_stay_open_as_far_as_there_is_room(place, monkeypatch):
 
     monkeypatch.setattr(_Build, "_in_batches", one_by_one)
     monkeypatch.setattr(Sources, "open", counted)
-    monkeypatch.setattr(provider, "MAX_OPENED", 2)
+    for limit, value in room.items():
+        monkeypatch.setattr(provider, limit, value)
 
     (file,) = place.run().files
 

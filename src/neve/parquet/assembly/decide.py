@@ -38,7 +38,7 @@ def plan_assembly(
     matches: dict[object, _Match] = {}
     parts = []
     for index, source in enumerate(sources):
-        key = (source.footer.schema.raw, tuple(source.mapped_ids.items()), source.provided)
+        key = (source.schema.raw, tuple(source.mapped_ids.items()), source.provided)
         if key not in matches:
             matches[key] = _match(source, wanted)
         for group in source.groups:
@@ -62,10 +62,10 @@ class _Match:
 
 
 def _match(source: AssemblySource, wanted: WantedSchema) -> _Match:
-    without_id = source.footer.schema.without_field_id
+    without_id = source.schema.without_field_id
     if without_id and not source.mapped_ids:
         raise ParquetUnsupported(f"{source.path}: column {without_id[0]} has no field id.")
-    columns = columns_with_ids(source.footer.schema.raw, source.mapped_ids)
+    columns = columns_with_ids(source.schema.raw, source.mapped_ids)
     found = by_field_id(columns, source.path)
     leaves: list[int | None] = []
     for column in wanted.columns:

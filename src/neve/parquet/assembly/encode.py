@@ -65,11 +65,12 @@ def encode_runs(
     except (pa.ArrowException, OSError) as error:
         raise ParquetUnsupported(f"Values cannot be encoded: {error}.") from error
     data = sink.getvalue().to_pybytes()
-    source = load_assembly_source(MemoryReader(data, "what was encoded"))
-    _check(source.footer.schema.raw, leaves)
+    reader = MemoryReader(data, "what was encoded")
+    source = load_assembly_source(reader)
+    _check(source.schema.raw, leaves)
     if [group.rows for group in source.groups] != [table.num_rows for table in tables]:
         raise ParquetCorrupt("Encoded row groups have other rows than were given.")
-    footer = source.footer.opened.data
+    footer = source.read_footer(reader)
     tops = {leaf.column.path[0] for leaf in leaves}
     return [
         [

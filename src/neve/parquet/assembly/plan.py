@@ -16,6 +16,8 @@ from neve.parquet.plan import SourceFile
 MIN_PAGE_BYTES: Final = 8 * 1024
 #: Of a number, or of a text's place.
 _VALUE_BYTES: Final = 8
+#: Of a decoded chunk, however few values it has: its arrays and their buffers.
+_CHUNK_BYTES: Final = 1024
 
 
 class Kind(Enum):
@@ -105,7 +107,7 @@ class AssemblyPlan:
     @property
     def sources(self) -> tuple[SourceFile, ...]:
         """The files to take from, as they were when the plan was made."""
-        return tuple(SourceFile(one.path, one.footer.size_bytes) for one in self.inputs)
+        return tuple(SourceFile(one.path, one.size_bytes) for one in self.inputs)
 
     @property
     def rows(self) -> int:
@@ -117,6 +119,6 @@ def decoded_bytes(part: Part, column: Column) -> int:
     """About the memory that the values of a column of one part take."""
     chunk = part.chunks[column.index]
     if chunk is None:
-        return part.rows * _VALUE_BYTES
+        return _CHUNK_BYTES + part.rows * _VALUE_BYTES
     # A dictionary's few bytes stand for many values.
-    return max(chunk.uncompressed_bytes, chunk.values * _VALUE_BYTES)
+    return _CHUNK_BYTES + max(chunk.uncompressed_bytes, chunk.values * _VALUE_BYTES)

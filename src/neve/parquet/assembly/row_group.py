@@ -96,10 +96,15 @@ class _Build:
         }
         #: For every leaf the parts that are encoded.
         self._encoded_parts = [parts_of[planned.encoded] for planned in group.chunks]
-        self._fetched = [
-            Fetched(sources.reader(part.source), self._ranges(number))
-            for number, part in enumerate(group.parts)
-        ]
+        self._fetched: list[Fetched] = []
+        #: Of the parts that are kept, in part at least.
+        self._footers: list[bytes] = []
+        for number, part in enumerate(group.parts):
+            reader = sources.reader(part.source)
+            self._fetched.append(Fetched(reader, self._ranges(number)))
+            is_kept = any(number not in encoded for encoded in parts_of.values())
+            source = plan.inputs[part.source]
+            self._footers.append(source.read_footer(reader) if is_kept else b"")
 
     def run(self) -> GroupPieces:
         encoded, rows = self._encoded()
@@ -146,6 +151,8 @@ class _Build:
                 for run, own in zip(filled, pieces, strict=True):
                     encoded.update({(leaf, run[0]): piece for leaf, piece in own.items()})
                 self._show(filled, tops, pieces)
+            # Or they would stay in memory until the next ones are there, too.
+            del values
         return encoded, rows
 
     def _show(
@@ -243,7 +250,7 @@ class _Build:
         return Piece(
             chunk=chunk,
             rows=part.rows,
-            footer=source.footer.opened.data,
+            footer=self._footers[number],
             trust=Trust(source.orders_numbers, source.orders_bytes),
             data=data,
             at=at,

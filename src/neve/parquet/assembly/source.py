@@ -14,6 +14,7 @@ from neve.parquet.chunks import ColumnChunk, RowGroup, encodings_of
 from neve.parquet.footer import Footer, read_footer
 from neve.parquet.indexes import Span
 from neve.parquet.layout import MAGIC, Chunk, FileMeta, Meta, PageType
+from neve.parquet.schema import Schema
 from neve.storage.readers import Reader
 
 PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, DELTA_BYTE_ARRAY = 0, 2, 8, 7
@@ -81,9 +82,16 @@ class SourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class AssemblySource:
-    """A file to take column chunks from."""
+    """A file to take column chunks from; the rest of its footer is read again when it is needed."""
 
-    footer: Footer
+    #: How the file is called.
+    path: str
+    size_bytes: int
+    rows: int
+    schema: Schema
+    key_values: tuple[tuple[bytes, bytes | None], ...]
+    #: Where the encoded footer lies.
+    footer_at: Span
     groups: tuple[SourceGroup, ...]
     #: Row groups, by ordinal, of which rows are removed or changed: nothing of them is copied.
     changed: frozenset[int] = frozenset()
@@ -97,10 +105,10 @@ class AssemblySource:
     #: Whether prefix-coded strings can be read page by page.
     prefixes_right: bool = False
 
-    @property
-    def path(self) -> str:
-        """How the file is called."""
-        return self.footer.path
+    def read_footer(self, reader: Reader) -> bytes:
+        """The encoded footer, in which chunks have their places."""
+        # Those of a thousand files with hundreds of columns would be more than what is decoded.
+        return reader.read_at(self.footer_at.offset, self.footer_at.length)
 
 
 def load_assembly_source(
@@ -121,7 +129,12 @@ def load_assembly_source(
     writer = writers.parse(footer.created_by)
     trusted = writer is not None and not writer.is_before(writers.TRUSTED_SINCE)
     return AssemblySource(
-        footer,
+        footer.path,
+        footer.size_bytes,
+        footer.rows,
+        footer.schema,
+        footer.key_values,
+        Span(footer.footer_start, len(footer.opened.data)),
         _groups(seen),
         changed,
         mapped_ids,

@@ -40,8 +40,7 @@ def test_values_with_nan_have_no_bounds(of, plain, odd):
     ]
     source = load_assembly_source(MemoryReader(write_file(tables[0])))
     leaves = [
-        Encoding(column, dictionary=False, codec=None)
-        for column in columns_of(source.footer.schema.raw)
+        Encoding(column, dictionary=False, codec=None) for column in columns_of(source.schema.raw)
     ]
 
     runs = encode_runs(tables, leaves, EncodeOptions())

@@ -102,12 +102,14 @@ class FileCheck:
         self,
         result: AssemblyResult,
         written: AssemblySource,
+        footer: bytes,
         opened: OpenedSource,
         kept: KeptBytes,
     ) -> Checked:
         """Compare the whole file; one whose footer is not that of the plan is corrupt.
 
         Where values are not to be compared, the new file alone is read, for its statistics.
+        `footer` is that of the new file, encoded.
         """
         if [one for group in self._ranges for one in group] != list(result.ranges):
             raise ParquetCorrupt("The new file accounts for its rows in another way than planned.")
@@ -122,25 +124,25 @@ class FileCheck:
             if ours is None or ours.rows != rows:
                 raise ParquetCorrupt("The new file has other row groups than were planned.")
             if self._verify.reads_values:
-                footer = opened.file.metadata
-                mixed = kept.compare(group, ours, self._encoded[number], footer)
+                metadata = opened.file.metadata
+                mixed = kept.compare(group, ours, self._encoded[number], metadata)
                 self._compare_mixed(opened, ours.ordinal, number, mixed)
             found_rows += ours.rows
-            left = [id_ for id_ in measured if not self._is_told(number, id_, written, ours)]
+            left = [id_ for id_ in measured if not self._is_told(number, id_, footer, ours)]
             for table in self._read(opened, ours.ordinal, left):
                 self._metrics.append(measure(table, self._schema(left)))
         if next(groups, None) is not None:
             raise ParquetCorrupt("The new file has more row groups than were planned.")
         return Checked(self._proof(kept, found_rows), merge(self._metrics))
 
-    def _is_told(self, number: int, id_: int, written: AssemblySource, ours: SourceGroup) -> bool:
+    def _is_told(self, number: int, id_: int, footer: bytes, ours: SourceGroup) -> bool:
         """Whether statistics of a column of a row group are known without reading it again."""
         if id_ in self._measured[number]:
             return True
         leaves = [
             (self._columns[path[-1].id], path[-1]) for path in measured_leaves([self._fields[id_]])
         ]
-        told = told_by_footer(written, ours, leaves)
+        told = told_by_footer(footer, ours, leaves)
         if told is not None:
             self._metrics.append(told)
         return told is not None

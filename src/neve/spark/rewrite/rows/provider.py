@@ -20,6 +20,8 @@ from neve.spark.rewrite.rows.sources import Sources
 
 #: Columns are asked for a few at a time, of the same files each time; each has a descriptor.
 MAX_OPENED: Final = 128
+#: Arrow takes about 4 KB for each column of an opened file.
+MAX_OPENED_LEAVES: Final = 20_000
 
 
 class LiveReads:
@@ -33,6 +35,7 @@ class LiveReads:
     ) -> None:
         self._sources, self._share, self._dictionaries = sources, share, dictionaries
         self._opened: dict[int, OpenedSource] = {}
+        self._opened_leaves = 0
         #: Columns by source and row group, and by field id.
         self._held: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
 
@@ -51,12 +54,19 @@ class LiveReads:
 
     def _open(self, source: int) -> OpenedSource:
         if source not in self._opened:
-            if len(self._opened) == MAX_OPENED:
+            leaves = self._leaves(source)
+            while self._opened and (
+                len(self._opened) == MAX_OPENED or self._opened_leaves + leaves > MAX_OPENED_LEAVES
+            ):
                 # The newest one: sources are read in the same order for every few columns, so
                 # that of all of them it is wanted again last.
-                self._opened.popitem()
+                self._opened_leaves -= self._leaves(self._opened.popitem()[0])
             self._opened[source] = self._sources.open(self._share[source], self._dictionaries)
+            self._opened_leaves += leaves
         return self._opened[source]
+
+    def _leaves(self, source: int) -> int:
+        return len(self._sources.assembly[self._share[source]].schema.leaves)
 
     def let_go(self, parts: Iterable[Part], ids: Sequence[int]) -> None:
         """Forget columns of some row groups."""

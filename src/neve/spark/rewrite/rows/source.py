@@ -162,7 +162,9 @@ class OpenedSource:
         """The file; its footer is read once."""
         # Arrow would look for a path in its file systems first: as long as the footer takes.
         source = pa.OSFile(self._opened) if isinstance(self._opened, str) else self._opened
-        return pq.ParquetFile(source, read_dictionary=self._dictionaries or None)
+        # Reading ahead, it would keep chunks as long as the file is open, and ask other threads
+        # for what lies in memory or on this machine's disk.
+        return pq.ParquetFile(source, read_dictionary=self._dictionaries or None, pre_buffer=False)
 
     @cached_property
     def kind(self) -> FileKind:

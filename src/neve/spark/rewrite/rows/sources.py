@@ -43,14 +43,14 @@ class Sources:
     def open(self, number: int, dictionaries: frozenset[int] = frozenset()) -> OpenedSource:
         """An input as pyarrow reads it, some columns as dictionaries."""
         source = self.assembly[number]
-        raw = source.footer.schema.raw
+        raw = source.schema.raw
         names = tuple(
             column.path[0]
             for column in columns_with_ids(raw, source.mapped_ids)
             if column.field_id in dictionaries and len(column.levels) == 1
         )
         # All that Arrow makes its schema of.
-        hints = tuple(value for key, value in source.footer.key_values if key == ARROW_SCHEMA)
+        hints = tuple(value for key, value in source.key_values if key == ARROW_SCHEMA)
         return OpenedSource(
             self.rows(number),
             self.files.local(self.inputs[number].path),
@@ -109,13 +109,13 @@ def _load(
                 f"{one.path} has {reader.size_bytes} bytes, and its manifest says {one.size_bytes}."
             )
         source = load_assembly_source(reader)
-    if source.footer.rows != one.record_count:
+    if source.rows != one.record_count:
         raise ParquetCorrupt(
-            f"{one.path} has {source.footer.rows} rows, and its manifest says {one.record_count}."
+            f"{one.path} has {source.rows} rows, and its manifest says {one.record_count}."
         )
     changed = frozenset(g.ordinal for g in source.groups if _touches(g, deleted))
     ids: MappedIds = {}
-    if source.footer.schema.without_field_id:
+    if source.schema.without_field_id:
         ids = mapped_ids(pq.read_schema(files.local(one.path)), layout)
     # Nulls among stored row ids mean that they are inherited, which a copy would change.
     return replace(source, changed=changed, mapped_ids=ids, provided=frozenset(LINEAGE))

@@ -10,7 +10,7 @@ from typing import Final
 
 from neve.parquet.assembly.columns import Column
 from neve.parquet.assembly.encode import OWN_TRUST
-from neve.parquet.assembly.source import AssemblySource, SourceChunk, SourceGroup
+from neve.parquet.assembly.source import SourceChunk, SourceGroup
 from neve.parquet.assembly.statistics import decoded_bounds, read_statistics
 from neve.rows.metrics import RowMetrics, ValueMetrics
 from neve.rows.schema import Field
@@ -32,24 +32,21 @@ _TOLD: Final = (
 
 
 def told_by_footer(
-    written: AssemblySource, group: SourceGroup, leaves: Sequence[tuple[Column, Field]]
+    footer: bytes, group: SourceGroup, leaves: Sequence[tuple[Column, Field]]
 ) -> RowMetrics | None:
     """Statistics of the leaves of one column in a row group, or None where they must be read."""
     found = {}
     for column, field in leaves:
-        metrics = _told(written, group.chunks[column.index], column, field)
+        metrics = _told(footer, group.chunks[column.index], column, field)
         if metrics is None:
             return None
         found[field.id] = metrics
     return found
 
 
-def _told(
-    written: AssemblySource, chunk: SourceChunk, column: Column, field: Field
-) -> ValueMetrics | None:
+def _told(footer: bytes, chunk: SourceChunk, column: Column, field: Field) -> ValueMetrics | None:
     if field.type.name not in _TOLD:
         return None
-    footer = written.footer.opened.data
     statistics = read_statistics(footer, chunk.statistics_at, column.value, OWN_TRUST)
     nulls = statistics.nulls
     if nulls is None or nulls > chunk.values:

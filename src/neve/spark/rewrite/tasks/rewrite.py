@@ -76,7 +76,7 @@ def _plan(inputs: TaskInputs, sources: Sources, share: Sequence[int]) -> Assembl
 def _wanted(layout: RowLayout, chosen: Sequence[AssemblySource]) -> WantedSchema:
     """The table's columns; those that are required in all sources stay so, and can be kept."""
     required: set[int] | None = None
-    for schema, ids in {(one.footer.schema.raw, tuple(one.mapped_ids.items())) for one in chosen}:
+    for schema, ids in {(one.schema.raw, tuple(one.mapped_ids.items())) for one in chosen}:
         columns = columns_with_ids(schema, dict(ids))
         own = {c.field_id for c in columns if c.levels == ((REQUIRED, c.field_id),) and c.field_id}
         required = own if required is None else required & own
@@ -145,7 +145,8 @@ def _check(
     with LocalReader(path) as reader, readers:
         kept = KeptBytes(readers, reader)
         written = load_assembly_source(reader)
-        return check.finish(result, written, sources.open_written(str(path)), kept)
+        footer = written.read_footer(reader)
+        return check.finish(result, written, footer, sources.open_written(str(path)), kept)
 
 
 def _dictionaries(plan: AssemblyPlan) -> frozenset[int]:
