@@ -13,6 +13,7 @@ from pyiceberg.manifest import (
     DataFileContent,
     FileFormat,
     ManifestContent,
+    ManifestEntry,
     ManifestFile,
 )
 from pyiceberg.table import Table
@@ -98,10 +99,11 @@ def _replace_once(
     if on_this_head and found != made_on.snapshot_id:
         raise CommitConflict(f"Table {ref} has another head by now: snapshot {found}.")
     with table_errors(ref):
-        live = _live_files(ref, judged)
-    gone = [file.path for file in removed if file.path not in live]
-    if gone:
-        raise CommitConflict(f"{gone[0]} is not a data file of table {ref} any more.")
+        entries = _live_files(ref, judged)
+    meanwhile = _snapshots_since(ref, judged, made_on.snapshot_id)
+    for file in removed:
+        _refuse_if_touched(ref, file.path, entries.get(file.path), meanwhile)
+    live = {file.path: entries[file.path].data_file for file in removed}
     transaction = judged.transaction()
     producer = _ReplaceFiles(
         operation=Operation.OVERWRITE,
@@ -139,12 +141,35 @@ def _tagged(judged: Table, undo: UndoTag) -> tuple[list[TableUpdate], list[Table
     return [SetSnapshotRefUpdate.model_validate(tag)], [AssertRefSnapshotId.model_validate(seen)]
 
 
-def _live_files(ref: TableRef, judged: Table) -> dict[str, DataFile]:
-    """Data files of the head; a delete file among them is another's to follow."""
+def _snapshots_since(ref: TableRef, judged: Table, base_id: int) -> frozenset[int]:
+    """What was committed since files were read, and is part of the head."""
+    metadata, found = judged.metadata, set[int]()
+    following = metadata.current_snapshot_id
+    while following != base_id:
+        snapshot = None if following is None else metadata.snapshot_by_id(following)
+        if snapshot is None:
+            raise CommitConflict(f"The history of table {ref} since snapshot {base_id} is gone.")
+        found.add(snapshot.snapshot_id)
+        following = snapshot.parent_snapshot_id
+    return frozenset(found)
+
+
+def _refuse_if_touched(
+    ref: TableRef, path: str, entry: ManifestEntry | None, meanwhile: frozenset[int]
+) -> None:
+    """A path may be taken out and added again meanwhile, with other rows behind it."""
+    if entry is None:
+        raise CommitConflict(f"{path} is not a data file of table {ref} any more.")
+    if entry.snapshot_id in meanwhile:
+        raise CommitConflict(f"{path} of table {ref} was added again meanwhile.")
+
+
+def _live_files(ref: TableRef, judged: Table) -> dict[str, ManifestEntry]:
+    """Entries of the head's data files; a delete file among them is another's to follow."""
     snapshot = judged.current_snapshot()
     if snapshot is None:
         raise CommitConflict(f"Table {ref} has no snapshot any more.")
-    found: dict[str, DataFile] = {}
+    found: dict[str, ManifestEntry] = {}
     for manifest in snapshot.manifests(judged.io):
         if manifest.content == ManifestContent.DELETES:
             raise CommitConflict(f"Rows of table {ref} were deleted by files meanwhile.")
@@ -153,7 +178,7 @@ def _live_files(ref: TableRef, judged: Table) -> dict[str, DataFile]:
         for entry in entries:
             if entry.data_file.file_path in found:
                 raise CommitConflict(f"{entry.data_file.file_path} is listed twice.")
-            found[entry.data_file.file_path] = entry.data_file
+            found[entry.data_file.file_path] = entry
     return found
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -19,6 +22,8 @@ from neve.model.job import JobState
 from neve.testing.facts import delete_file
 
 USERS = "lake.t_a__default.users"
+#: Where a data file of pyiceberg keeps its size.
+SIZE_IN_BYTES = 5
 TYPED = {
     **FIELDS,
     "price": {"type": "decimal(9, 2)"},
@@ -135,6 +140,39 @@ def test_a_file_that_a_writer_replaced_is_left(neve, database, monkeypatch):
     monkeypatch.setattr(replacing, "_live_files", with_another)
     compact(database)
     assert sorted(row["age"] is None for row in rows(database)) == [True] * 3
+
+
+@pytest.mark.promise(3, 55)
+def test_a_file_that_was_written_anew_under_its_own_path_is_left(neve, database, monkeypatch):
+    """A writer that reuses names takes the file out, writes other rows, and adds it again."""
+    live, expected = replacing._live_files, []
+
+    def with_another(ref, judged):
+        if not expected:
+            write_anew(neve._app.catalogs.writable("lake").load_table(("t_a__default", "users")))
+            expected.extend(told(database))
+            judged.refresh()
+        return live(ref, judged)
+
+    monkeypatch.setattr(replacing, "_live_files", with_another)
+    compact(database)
+    assert sum("'new'" in row for row in expected) == 1
+    assert told(database) == expected
+
+
+def write_anew(table):
+    """Other rows in one file of a partition, by its own path."""
+    file = next(task.file for task in table.scan("age = 1").plan_files())
+    path = Path(file.file_path.removeprefix("file://"))
+    found = pq.read_table(path, partitioning=None)
+    with table.transaction() as change, change.update_snapshot().overwrite() as overwriting:
+        overwriting.delete_data_file(file)
+    at = found.schema.get_field_index("name")
+    anew = pa.array(["new"] * found.num_rows, found.schema.field(at).type)
+    pq.write_table(found.set_column(at, found.schema.field(at), anew), path)
+    file[SIZE_IN_BYTES] = path.stat().st_size
+    with table.transaction() as change, change.update_snapshot().fast_append() as appending:
+        appending.append_data_file(file)
 
 
 @pytest.mark.promise(55)
