@@ -142,7 +142,7 @@ def test_a_file_that_a_writer_replaced_is_left(neve, database, monkeypatch):
     assert sorted(row["age"] is None for row in rows(database)) == [True] * 3
 
 
-@pytest.mark.promise(3, 55)
+@pytest.mark.promise(55)
 def test_a_file_that_was_written_anew_under_its_own_path_is_left(neve, database, monkeypatch):
     """A writer that reuses names takes the file out, writes other rows, and adds it again."""
     live, expected = replacing._live_files, []
