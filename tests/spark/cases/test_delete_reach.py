@@ -1,4 +1,4 @@
-"""Equality deletes that readers pass over by bounds take no row in a compaction either."""
+"""Deletes that readers pass over take no row in a compaction either."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, UUIDType
 from neve.model.outcome import Status
 from neve.model.policies import RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, Verify
+from neve.rows.vectors import write_puffin
 from neve.spark.tables import iceberg
 
 pytestmark = pytest.mark.promise(1, 2)
@@ -124,3 +126,36 @@ def test_rows_that_a_delete_would_take_from_the_new_file_alone_stay(lake):
     assert lake.rows(table) == seen[0]
     # The writer's two commits and one of the compaction: none was taken back.
     assert len(lake.facts(table).snapshots) == before + 3
+
+
+def put_vector(lake, table, path, *positions):
+    """Commit a vector of these positions alone, whatever position deletes are there."""
+    loaded = lake.java(table)
+    data, (vector,) = write_puffin({path: np.array(positions, dtype=np.int64)}, "test")
+    location = loaded.locationProvider().newDataLocation(f"{uuid.uuid4()}.puffin")
+    Path(location.removeprefix("file:")).write_bytes(data)
+    built = iceberg(lake.session).FileMetadata.deleteFileBuilder(loaded.spec())
+    built = built.ofPositionDeletes().withFormat("PUFFIN").withPath(location)
+    built = built.withFileSizeInBytes(len(data)).withRecordCount(vector.cardinality)
+    built = built.withReferencedDataFile(path).withContentOffset(vector.offset)
+    built = built.withContentSizeInBytes(vector.length)
+    loaded.newRowDelta().addDeletes(built.build()).commit()
+
+
+@pytest.mark.parametrize("verify", [None, Verify.OFF])
+def test_a_vector_takes_the_place_of_position_deletes_that_it_leaves_out(lake, verify):
+    """They hold on for files without one; the specification has its writer take them along."""
+    lake = replace(lake, verify=verify)
+    by_partition = {"write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
+    table = lake.create("id BIGINT", properties=by_partition)
+    lake.fill(table, "id", files=2, rows=20)
+    lake.sql(f"DELETE FROM {table} WHERE id % 10 = 3")
+    lake.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '3')")
+    put_vector(lake, table, min(lake.paths(table)), 5)
+    rows = lake.rows(table)
+    assert sum(rows.values()) == 18
+
+    outcome = lake.compact(table, policy=POLICY)
+
+    assert (outcome.status, outcome.engines["rewrite"]) == (Status.SUCCEEDED, 1), outcome.reason
+    assert lake.rows(table) == rows

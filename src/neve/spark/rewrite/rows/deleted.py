@@ -51,8 +51,20 @@ class Deletes:
     def positions(self, inputs: Sequence[TaskInput]) -> list[Positions]:
         """For each input the positions of its deleted rows, ascending, each once."""
         found: dict[str, list[Positions]] = defaultdict(list)
-        for delete in self._deletes:
-            reached = {one.path for one in inputs if applies(delete, one)}
+        reaches = [
+            (delete, {one.path for one in inputs if applies(delete, one)})
+            for delete in self._deletes
+        ]
+        with_vector = {
+            path
+            for delete, reached in reaches
+            if delete.kind is DeleteKind.DELETION_VECTOR
+            for path in reached
+        }
+        for delete, reached in reaches:
+            if delete.kind is DeleteKind.POSITION:
+                # A vector takes the place of all of them, whatever its writer left out of it.
+                reached -= with_vector
             if delete.kind is DeleteKind.DELETION_VECTOR and reached:
                 if delete.referenced_path is None:
                     raise RowsCorrupt(f"A vector in {delete.path} does not say whose it is.")
