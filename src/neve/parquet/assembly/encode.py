@@ -113,8 +113,14 @@ def _has_nan(array: Any) -> bool:
     if pa.types.is_map(kind):
         return _has_nan(array.keys) or _has_nan(array.items)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _has_nan(array.flatten())
+        return bool(len(array)) and _has_nan(_elements(array))
     return False
+
+
+def _elements(array: Any) -> Any:
+    """What lies in the lists, and in those that are null: Arrow does not flatten all types."""
+    first, end = (array.offsets[at].as_py() for at in (0, -1))
+    return array.values.slice(first, end - first)
 
 
 def _cut(data: bytes, span: Span | None) -> bytes | None:

@@ -51,3 +51,19 @@ def test_values_with_nan_have_no_bounds(of, plain, odd):
         assert (built[-1].statistics.lower is not None) == has_bounds
         assert (built[-1].column_index is not None) == has_bounds
         assert built[-1].statistics.nulls is not None
+
+
+@pytest.mark.promise(1)
+def test_lists_of_uuids_that_are_all_null_are_encoded():
+    """Arrow does not flatten them."""
+    of = pa.list_(pa.field("element", pa.list_(pa.field("element", pa.uuid()))))
+    schema = number(pa.schema([pa.field("c", of)]))
+    table = pa.table([pa.nulls(2, schema.field("c").type)], schema=schema)
+    source = load_assembly_source(MemoryReader(write_file(table)))
+    leaves = [
+        Encoding(each, dictionary=False, codec=None) for each in columns_of(source.schema.raw)
+    ]
+
+    ((piece,),) = encode_runs([table], leaves, EncodeOptions())
+
+    assert single(piece, leaves[0].column, 4).statistics.nulls == 2
