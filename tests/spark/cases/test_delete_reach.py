@@ -128,6 +128,73 @@ def test_rows_that_a_delete_would_take_from_the_new_file_alone_stay(lake):
     assert len(lake.facts(table).snapshots) == before + 3
 
 
+#: Type, values of each data file, and a delete of the first one that Iceberg reads as something
+#: else: bytes that are not called a UUID, a number without a sign, a column without an id.
+MISREAD = {
+    "UUIDs as bytes": (
+        UUIDType(),
+        pa.array([LOW, HIGH], pa.uuid()),
+        pa.array([LOW], pa.binary(16)),
+    ),
+    "without a sign": (LongType(), pa.array([2**32 - 1, 7]), pa.array([2**32 - 1], pa.uint32())),
+    "without an id": (LongType(), pa.array([8, 7]), pa.array([8])),
+}
+
+
+def delete_as(lake, table, keys, id_):
+    """Commit an equality delete of the keys, of which nothing is told."""
+    package, loaded = iceberg(lake.session), lake.java(table)
+    location = loaded.locationProvider().newDataLocation(f"{uuid.uuid4()}.parquet")
+    path = Path(location.removeprefix("file:"))
+    metadata = {"PARQUET:field_id": str(id_)} if id_ else None
+    pq.write_table(pa.table([keys], pa.schema([pa.field("k", keys.type, metadata=metadata)])), path)
+    ids = lake.session.sparkContext._gateway.new_array(lake.session._jvm.int, 1)
+    ids[0] = 2
+    built = package.FileMetadata.deleteFileBuilder(loaded.spec()).ofEqualityDeletes(ids)
+    built = built.withFormat("PARQUET").withPath(location).withRecordCount(len(keys))
+    built = built.withFileSizeInBytes(path.stat().st_size)
+    loaded.newRowDelta().addDeletes(built.build()).commit()
+
+
+@pytest.mark.parametrize("what", MISREAD)
+def test_rows_stay_whose_keys_iceberg_reads_as_something_else(lake, what):
+    of, values, keys = MISREAD[what]
+    table = lake.ref("misread")
+    schema = Schema(
+        NestedField(1, "id", LongType(), required=False), NestedField(2, "k", of, required=False)
+    )
+    mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["k"]}]'
+    catalog = lake.app.catalogs.writable("lake")
+    properties = {"schema.name-mapping.default": mapping}
+    catalog.create_table((lake.namespace, table.name), schema, properties=properties)
+    for number in range(2):
+        append(lake, table, pa.array([number, number + 10]), values)
+    delete_as(lake, table, keys, None if what == "without an id" else 2)
+    rows = lake.rows(table)
+    assert sum(rows.values()) == 4
+
+    outcome = lake.compact(table, policy=POLICY)
+
+    assert (outcome.status, outcome.engines["spark"]) == (Status.SUCCEEDED, 1), outcome.reason
+    assert lake.rows(table) == rows
+
+
+def test_keys_are_not_looked_for_in_values_that_spark_shows_as_others(lake):
+    """Milliseconds of another writer are moments of 1970 to Spark: such files are left alone."""
+    table = lake.create("id BIGINT, k TIMESTAMP_NTZ")
+    moments = pa.array([1_700_000_000_000, 5], pa.timestamp("ms"))
+    for number in range(2):
+        append(lake, table, pa.array([number, number + 10]), moments)
+    delete_as(lake, table, moments[:1].cast(pa.timestamp("us")), 2)
+    rows = lake.rows(table)
+    assert sum(rows.values()) == 4
+
+    outcome = lake.compact(table, policy=POLICY)
+
+    assert outcome.status is Status.NOTHING_TO_DO, outcome.reason
+    assert lake.rows(table) == rows
+
+
 def put_vector(lake, table, path, *positions):
     """Commit a vector of these positions alone, whatever position deletes are there."""
     loaded = lake.java(table)

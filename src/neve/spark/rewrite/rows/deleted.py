@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from neve.rows.deletes import check_positions, merged, read_position_deletes
 from neve.rows.equality import ColumnRange, EqualityDeletes, collect_deletes
 from neve.rows.evolve import evolve
 from neve.rows.roaring import Positions
+from neve.rows.schema import Schema
 from neve.rows.vectors import read_vector
 from neve.spark.rewrite.rows.layout import RowLayout
 from neve.spark.rewrite.rows.source import FileRows, OpenedSource
@@ -109,7 +110,8 @@ class Deletes:
         opened = self._open_file(delete.path)
         with _decoding(delete.path):
             table = pq.ParquetFile(opened).read(use_threads=False)
-        return evolve(table, chosen, self._layout.mapping), delete.data_sequence_number
+        _refuse_keys_misread(table.schema, chosen, delete.path)
+        return evolve(table, chosen), delete.data_sequence_number
 
     def _by_keys(self, one: TaskInput, keys: EqualityDeletes) -> Positions:
         number = one.data_sequence_number
@@ -119,11 +121,41 @@ class Deletes:
         field_ids = [field.id for field in keys.schema.fields]
         found = [_NONE]
         with _decoding(one.path):
+            names = source.kind.names
+            columns = [names[id_] for id_ in field_ids if id_ in names]
+            _refuse_values_misread(source.file.schema_arrow, columns, one.path)
             for ordinal, first_row, _ in source.row_groups():
                 if keys.may_hold(_ranges(source.file, ordinal, keys), number):
                     rows = source.rows.columns(source, ordinal, first_row, field_ids)
                     found.append(np.flatnonzero(keys.deleted(rows, number)) + first_row)
         return np.concatenate(found)
+
+
+def _refuse_keys_misread(found: Any, wanted: Schema, path: str) -> None:
+    """Refuse keys that Iceberg's reader of deletes takes for others, and so finds in no row."""
+    names = {field.id: field.type.name for field in wanted.fields}
+    by_id = {id_: field for field in found if (id_ := field_id(field)) is not None}
+    if not by_id:
+        raise RowsUnsupported(f"{path} has no field ids, and deletes are read by no name mapping.")
+    for id_ in names.keys() & by_id.keys():
+        is_uuid = isinstance(by_id[id_].type, pa.BaseExtensionType)
+        if (names[id_] == "uuid") != is_uuid or pa.types.is_uint32(by_id[id_].type):
+            raise _other_keys(by_id[id_], path)
+
+
+def _refuse_values_misread(found: Any, columns: Iterable[str], path: str) -> None:
+    """Refuse key columns of data files in which Spark sees other values than their footers say."""
+    for field in map(found.field, columns):
+        kind = field.type
+        if pa.types.is_uint32(kind) or (pa.types.is_timestamp(kind) and kind.unit in ("s", "ms")):
+            raise _other_keys(field, path)
+
+
+def _other_keys(field: Any, path: str) -> RowsUnsupported:
+    return RowsUnsupported(
+        f"Equality deletes are compared by column {field.name!r}, which is {field.type} in {path}: "
+        f"Iceberg's reader sees other values there."
+    )
 
 
 @contextmanager
