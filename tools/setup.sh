@@ -25,7 +25,7 @@ if command -v uv >/dev/null 2>&1; then
   [ -x .venv/bin/python ] || uv venv --quiet --python "$python" .venv
 else
   [ -x .venv/bin/pip ] || "$python" -m venv .venv
-  .venv/bin/python -m pip install --quiet "uv==$UV_VERSION"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
   uv=.venv/bin/uv
 fi
 "$uv" pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
