@@ -25,11 +25,15 @@ if command -v uv >/dev/null 2>&1; then
   [ -x .venv/bin/python ] || uv venv --quiet --python "$python" .venv
 else
   [ -x .venv/bin/pip ] || "$python" -m venv .venv
-  .venv/bin/python -m pip install --quiet "uv==$UV_VERSION"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
   uv=.venv/bin/uv
 fi
 "$uv" pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --editable .
+# Python reads this file in the language of the terminal, which may not know the letters of the path.
+for found in .venv/lib/python3*/site-packages/*_neve.pth; do
+  if [ -e "$found" ]; then echo ../../../../src >"$found"; fi
+done
 if ! .venv/bin/python -m neve.spark.java; then
   echo "No Java 17 or 21 here: installing one into .venv …"
   "$uv" pip install --quiet --python .venv/bin/python --require-hashes -r requirements-java.lock

@@ -32,6 +32,7 @@ from neve.config.service_file import TRANSLATED, TRANSLATED_IN, translated
 from neve.config.variables import expand_variables
 from neve.model.errors import ConfigError, NeveError
 from neve.model.policies import PolicyBook, PolicyRule, Setting
+from neve.planning.locations import CUT_OFF
 from neve.planning.yaml_documents import BadDocument, parse_yaml, read_bounded, without_comments
 from neve.policy.documents import read_policies
 from neve.policy.resolve import chosen_setting, general_settings
@@ -312,8 +313,16 @@ def _absolute(properties: dict[str, str], folder: Path) -> dict[str, str]:
     warehouse = result.get("warehouse")
     # Only a SQL catalog's warehouse is a location; elsewhere it may be the name of one.
     if warehouse and result.get("type") == "sql" and "://" not in warehouse:
-        result["warehouse"] = _absolute_path(warehouse, folder).as_uri()
+        result["warehouse"] = _location(_absolute_path(warehouse, folder))
     return result
+
+
+def _location(path: Path) -> str:
+    """A folder as Spark and pyiceberg both name it: neither takes an escape for a letter.
+
+    What would end a path is escaped all the same, and means a folder of that very name.
+    """
+    return path.as_uri() if CUT_OFF & set(str(path)) else f"file://{path}"
 
 
 def absolute_sqlite_url(url: str, folder: Path) -> str:

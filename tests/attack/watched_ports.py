@@ -81,6 +81,7 @@ class WatchedSurveyor(Watched[Surveyor]):
     location = told(Surveyor.location)
     locations = told(Surveyor.locations)
     other_registration = told(Surveyor.other_registration)
+    path_twin = told(Surveyor.path_twin)
     needed = told(Surveyor.needed)
     outline = told(Surveyor.outline)
     freed_files = told(Surveyor.freed_files)

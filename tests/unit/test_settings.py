@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.schema import Schema
 
 from neve.model.errors import ConfigError, InputError
 from neve.settings import absolute_sqlite_url, expand_variables, load_settings
@@ -48,6 +50,21 @@ def test_paths_are_relative_to_the_file():
     here = Path.cwd()
     assert settings.catalogs["c"]["uri"] == f"sqlite:///{here}/etc/c.db"
     assert settings.catalogs["c"]["warehouse"] == f"file://{here}/etc/wh"
+
+
+@pytest.mark.parametrize("folder", ["a b", "ünï", "50% off", "a%20b", "a;b"])
+def test_a_warehouse_lies_in_the_folder_that_is_named_however_that_is_spelled(folder):
+    """Iceberg takes no location for an escaped one: it would make a folder called so."""
+    path = write(
+        "catalogs: {c: {type: sql, uri: 'sqlite:///c.db', warehouse: wh}}", f"{folder}/n.yaml"
+    )
+    here, location = Path.cwd(), load_settings(path, environ={}).catalogs["c"]["warehouse"]
+    catalog = load_catalog("c", type="sql", uri="sqlite:///:memory:", warehouse=location)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", Schema())
+
+    assert location == f"file://{here}/{folder}/wh"
+    assert (here / folder / "wh" / "db" / "t" / "metadata").is_dir()
 
 
 def test_a_warehouse_that_is_a_name_stays_a_name():

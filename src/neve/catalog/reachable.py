@@ -59,9 +59,13 @@ def metadata_files(loaded: Table) -> Iterator[str]:
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (item.statistics_path for item in metadata.statistics)
     yield from (item.statistics_path for item in metadata.partition_statistics)
-    folders = {f"{metadata.location.rstrip('/')}/metadata"}
-    folders.add(loaded.metadata_location.rpartition("/")[0])
-    yield from (f"{folder}/{VERSION_HINT}" for folder in folders)
+    yield from (f"{folder}/{VERSION_HINT}" for folder in hint_folders(loaded))
+
+
+def hint_folders(loaded: Table) -> set[str]:
+    """Where a hint to the version may lie."""
+    own = f"{loaded.metadata.location.rstrip('/')}/metadata"
+    return {own, loaded.metadata_location.rpartition("/")[0]}
 
 
 def manifest_lists(table: TableRef, loaded: Table) -> Iterator[str]:

@@ -141,9 +141,10 @@ class References:
             for place, listed in each(pool, _read_list, self._unread_lists(new)):
                 self._lists[place] = listed
             unread = self._unread_manifests(new)
-            for place, paths in each(pool, _read_manifest, unread):
+            for place, outline, paths in each(pool, _read_manifest, unread):
                 self._watched.note(place, paths)
-                self._manifests[place] = array("q", _keys(resolver, paths))
+                with _reading(outline):
+                    self._manifests[place] = array("q", _keys(resolver, paths))
         for table, outline in new.items():
             self._keys[table] = (outline, self._keys_of(table, outline, resolver))
         self._unread -= new.keys()
@@ -173,7 +174,8 @@ class References:
         manifests = self._manifests_of(outline)
         named = (*outline.files, *outline.manifest_lists, *(path for _, path in manifests))
         self._watched.note(table, named)
-        keys = set(_keys(resolver, named))
+        with _reading(outline):
+            keys = set(_keys(resolver, named))
         for place in manifests:
             keys.update(self._manifests[place])
         return array("q", sorted(keys))
@@ -214,7 +216,7 @@ def _read_list(item: tuple[Place, Outline]) -> tuple[Place, tuple[str, ...]]:
         return place, tuple(manifests_of_list(outline.io, place[1]))
 
 
-def _read_manifest(item: tuple[Place, Outline]) -> tuple[Place, list[str]]:
+def _read_manifest(item: tuple[Place, Outline]) -> tuple[Place, Outline, list[str]]:
     place, outline = item
     with _reading(outline):
-        return place, list(files_of_manifest(outline.io, place[1]))
+        return place, outline, list(files_of_manifest(outline.io, place[1]))

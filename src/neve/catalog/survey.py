@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from pyiceberg.manifest import ManifestContent as IcebergContent
@@ -22,6 +22,7 @@ from neve.catalog.manifests import (
     CONTENT_EQUALITY_DELETES,
     Entry,
 )
+from neve.catalog.timestamps import moment
 from neve.model.errors import TableUnreadable
 from neve.model.exact import exact
 from neve.model.facts import (
@@ -106,6 +107,7 @@ def _survey(
         statistics=tuple(_statistics(metadata)),
         snapshot_columns=_columns(_schema_of(metadata, snapshot)),
         snapshots=tuple(_snapshot(item) for item in metadata.snapshots),
+        history=tuple(_history(metadata)),
         last_sequence_number=getattr(metadata, "last_sequence_number", 0),
         refs=tuple(
             RefFacts(
@@ -269,6 +271,12 @@ def _sort_columns(metadata: TableMetadata) -> tuple[str, ...]:
         for field in (order.fields if order else ())
     )
     return tuple(name for name in names if name is not None)
+
+
+def _history(metadata: TableMetadata) -> Iterator[tuple[datetime, int]]:
+    for entry in metadata.snapshot_log:
+        if (since := moment(entry.timestamp_ms)) is not None:
+            yield since, entry.snapshot_id
 
 
 def _snapshot(snapshot: Snapshot) -> SnapshotFacts:

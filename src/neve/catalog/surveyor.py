@@ -13,6 +13,7 @@ from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
 from neve.catalog.locations import TableLocations, location_of
 from neve.catalog.manifest_cache import ManifestCache
+from neve.catalog.path_twins import path_twin
 from neve.catalog.reachable import reachable
 from neve.catalog.references import References
 from neve.catalog.survey import survey
@@ -108,6 +109,12 @@ class CatalogSurveyor:
     ) -> TableRef | None:
         """Another name, in any catalog, under which the same table is registered."""
         return self._locations.other_registration(table, table_uuid, self._clock(), recheck=recheck)
+
+    def path_twin(self, table: TableRef) -> str | None:
+        """The metadata file of a table by path that has the same folder and states of its own."""
+        loaded = self._catalogs.load(table)
+        with table_errors(table):
+            return path_twin(loaded)
 
     def needed(
         self,

@@ -216,6 +216,9 @@ class TableFacts:
     #: Columns of the schema that the snapshot was written with: the table's own may be newer.
     snapshot_columns: tuple[ColumnFacts, ...] = ()
     snapshots: tuple[SnapshotFacts, ...] = ()
+    #: Since when main was at which snapshot, oldest first, those that it was rolled back from
+    #: among them: by this readers travel in time.
+    history: tuple[tuple[datetime, int], ...] = ()
     #: How many commits of snapshots the table has had; 0 in format version 1, which does not count.
     last_sequence_number: int = 0
     refs: tuple[RefFacts, ...] = ()

@@ -113,6 +113,10 @@ class Surveyor(Protocol):
         """Another name, in any catalog, under which the same table is registered, if any."""
         ...
 
+    def path_twin(self, table: TableRef) -> str | None:
+        """The metadata file of a table by path that has the same folder and states of its own."""
+        ...
+
     def needed(
         self,
         table: TableRef,

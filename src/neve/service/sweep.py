@@ -25,6 +25,7 @@ from neve.model.orphans import (
 from neve.model.table import TableRef
 from neve.planning.locations import path_of, text_key
 from neve.planning.operations import remove_orphan_files as guards
+from neve.planning.operations.intent import why_twin_by_path
 from neve.service.services import Services
 
 OPEN_STATES = tuple(state for state in QuarantineState if state.is_open)
@@ -54,6 +55,7 @@ class Sweeper:
         others = [other for other in services.surveyor.locations() if other.table != self.table]
         roots, not_listed = guards.roots_of(place)
         refuse_if(guards.gc_refusal(place))
+        refuse_if(why_twin_by_path(self.table, services.surveyor.path_twin(self.table)))
         refuse_if(guards.overlap_refusal(place, roots, others))
         limit, why = guards.cutoff(now, self.rules, self._unfinished())
         listing = Listing(

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from filelock import FileLock
 
@@ -104,13 +105,14 @@ def _resolve(
             text=True,
             timeout=RESOLVE_TIMEOUT_SECONDS,
             check=False,
-            env={**environ, "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={**java.environment(environ), "SPARK_LOCAL_IP": "127.0.0.1"},
         )
     except subprocess.TimeoutExpired as error:
         raise _unresolved(coordinates, "it took too long") from error
     for line in answer.stdout.splitlines():
         if line.startswith("JARS "):
-            return [jar.removeprefix("file://") for jar in line[5:].split(",")]
+            # Spark tells addresses, in which a space of the folder is escaped.
+            return [unquote(jar.removeprefix("file://")) for jar in line[5:].split(",")]
     raise _unresolved(coordinates, _why(answer.stderr) or "no reason was given")
 
 

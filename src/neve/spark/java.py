@@ -44,6 +44,14 @@ class Java:
     #: All that `java -version` said; it tells one build from another.
     build: str = field(default="", compare=False)
 
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What a process that starts this Java gets.
+
+        Where `LC_ALL` says C, Java knows names of files in ASCII alone; Python knows all the same.
+        """
+        found = {**environ, "JAVA_HOME": str(self.home)}
+        return found | {"LC_ALL": "C.UTF-8"} if found.get("LC_ALL") in ("C", "POSIX") else found
+
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Where downloaded jars and the like are kept between runs."""

@@ -120,14 +120,13 @@ def _submit_words() -> list[str]:
 
 
 def _environment(launch: Launch, told: Path) -> dict[str, str]:
-    environ = dict(os.environ)
+    environ = launch.java.environment(os.environ)
     for name, options in (
         ("SPARK_SUBMIT_OPTS", " ".join(_quoted(option) for option in launch.options)),
         ("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS),
     ):
         environ[name] = f"{options} {environ.get(name, '')}".strip()
     return environ | {
-        "JAVA_HOME": str(launch.java.home),
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
     }

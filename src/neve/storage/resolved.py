@@ -4,11 +4,13 @@ A location has keys: its text in one spelling and, for a local file, the real pa
 folders and of the file itself, and the number under which the file system keeps it. Two locations
 that share a key may be one file, and neither is deleted for the other's sake. A client may read
 percent signs and `..` in more than one way, and begin a relative path or one without a scheme
-somewhere else, so every reading counts.
+somewhere else, so every reading counts. A name at which this process may not look could be a link
+to any file: that is an error, never a name that leads nowhere.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -17,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from neve.model.errors import TableUnreadable
 from neve.planning.locations import (
     bare_path,
     comparable_path,
@@ -34,6 +37,10 @@ MAX_DEPTH = 100
 RELATIVE = re.compile(r"(?:file:(?!/))?(?![/]|[a-z][a-z0-9+.\-]*:)(.+)", re.I | re.S)
 #: Where some clients take a name to end.
 CUT_OFF = re.compile(r"[?#]")
+#: By these the system says that a name leads nowhere, for whoever asks; all else leaves it open.
+NOWHERE = frozenset(
+    (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class Resolver:
         """The folder in one spelling, and the real folders that it may mean."""
         paths = [posixpath.join(real, "") for real in self._real_folders(folder) or ()]
         places = (
-            _Place(path, text_key(f"file:{path}x").removesuffix("x"), os.path.isdir(path))
+            _Place(path, text_key(f"file:{path}x").removesuffix("x"), _is_folder(path))
             for path in paths
         )
         texts = (text.removesuffix("x") for text in _text_keys(f"{folder}/x"))
@@ -136,7 +143,7 @@ class Resolver:
                 self._real[path] = _real(path or "/")
             else:
                 here = posixpath.join(self._real_folder(above), name)
-                self._real[path] = _real(here) if os.path.islink(here) else here
+                self._real[path] = _real(here) if _is_link(_found(here)) else here
         return self._real[path]
 
 
@@ -164,22 +171,53 @@ def _ending(location: str) -> str:
 
 def _file_keys(path: str) -> Iterator[int]:
     """Keys of what is there by this name; the name itself counts all the same."""
-    try:
-        found = os.lstat(path)
-        if stat.S_ISLNK(found.st_mode):
-            yield hash(text_key(f"file:{_real(path)}"))
-            found = os.stat(path)
-    except (OSError, ValueError):
-        return
-    yield hash((found.st_dev, found.st_ino))
+    found = _found(path)
+    if _is_link(found):
+        yield hash(text_key(f"file:{_real(path)}"))
+        found = _found(path, follow=True)
+    if found is not None:
+        yield hash((found.st_dev, found.st_ino))
 
 
 def _real(path: str) -> str:
     try:
+        return os.path.realpath(path, strict=True)
+    except OSError as error:
+        _refuse_doubt(path, error)
+        # As far as it leads somewhere.
         return os.path.realpath(path)
     except ValueError:
         # A name that no file system takes.
         return posixpath.normpath(path)
+
+
+def _found(path: str, *, follow: bool = False) -> os.stat_result | None:
+    """What is there by this name; None where nothing is."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except OSError as error:
+        _refuse_doubt(path, error)
+    except ValueError:
+        pass
+    return None
+
+
+def _refuse_doubt(path: str, error: OSError) -> None:
+    """Stop where nobody here can tell where the name leads."""
+    if error.errno not in NOWHERE:
+        raise TableUnreadable(
+            f"Which file {path} is cannot be told here: {error.strerror}.",
+            next_step="Let Neve's user search every folder on the way to it.",
+        ) from error
+
+
+def _is_link(found: os.stat_result | None) -> bool:
+    return found is not None and stat.S_ISLNK(found.st_mode)
+
+
+def _is_folder(path: str) -> bool:
+    found = _found(path, follow=True)
+    return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def _readings(location: str) -> Iterator[str]:

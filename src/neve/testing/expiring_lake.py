@@ -28,11 +28,15 @@ class ExpiringLake(MemoryLake):
         self.undeletable: set[str] = set()
         self.registered_again: TableRef | None = None
         self.after_reading: Callable[[], None] = lambda: None
+        self.twin_by_path: str | None = None
 
     def other_registration(
         self, table: TableRef, table_uuid: str, *, recheck: bool = False
     ) -> TableRef | None:
         return self.registered_again
+
+    def path_twin(self, table: TableRef) -> str | None:
+        return self.twin_by_path
 
     def needed(
         self,

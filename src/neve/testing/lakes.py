@@ -74,6 +74,7 @@ class MemoryLakes:
     reachable = _of_its_lake(StoredLake.reachable)
     location = _of_its_lake(StoredLake.location)
     other_registration = _of_its_lake(StoredLake.other_registration)
+    path_twin = _of_its_lake(StoredLake.path_twin)
     needed = _of_its_lake(StoredLake.needed)
     freed_files = _of_its_lake(StoredLake.freed_files)
     present_files = _of_its_lake(StoredLake.present_files)

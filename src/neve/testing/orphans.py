@@ -59,6 +59,9 @@ class StoredLake(ExpiringLake):
             table, self.facts.table_uuid, self.facts.location, self.properties, frozenset()
         )
 
+    def path_twin(self, table: TableRef) -> str | None:
+        return self.twin_by_path
+
     def locations(self) -> list[TableLocation]:
         return [self.location(self.facts.table), *self.other_homes]
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
+from tests.closed_folders import closed, open_folder
 
 from neve.catalog import references
 from neve.catalog.connect import Catalogs
@@ -400,6 +401,25 @@ def test_a_table_that_cannot_be_read_stops_it_and_is_named(lake, table, surveyor
         surveyor.needed(TABLE, ["s3://b/x"])
     # Where nothing would be deleted, nobody is asked.
     assert surveyor.needed(TABLE, []) == {}
+
+
+def test_files_that_others_name_where_nobody_here_may_look_stop_it():
+    """Behind such a name there may be a link to any file, which their own readers follow."""
+    with open_folder() as folder:
+        lake = LocalLake(folder / "lake")
+        table, other = lake.create("db.events", SCHEMA), lake.create("db2.other", SCHEMA)
+        path = put(table, "f.parquet")
+        theirs = folder / "theirs"
+        theirs.mkdir()
+        (theirs / "link").symlink_to(local(path).parent)
+        lake.commit(other, Manifest([FileEntry(f"file:{theirs}/link/f.parquet")]))
+        surveyor = CatalogSurveyor(Catalogs({lake.name: lake.properties}), lambda: NOW)
+        assert surveyor.needed(TABLE, [path]).keys() == {path}
+
+        with closed(theirs), pytest.raises(TableUnreadable, match=rf"{WHY} .*theirs.*denied"):
+            surveyor.needed(TABLE, [path], recheck=True)
+
+        assert surveyor.needed(TABLE, [path], recheck=True).keys() == {path}
 
 
 def test_a_catalog_that_does_not_answer_stops_it_and_is_named(second, table, surveyor):

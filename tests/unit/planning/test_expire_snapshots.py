@@ -169,6 +169,50 @@ def test_a_consumer_may_read_from_a_moment_on():
     assert expired(table(*AGED), consumers=[consumer(at=NOW - timedelta(days=90))]) == []
 
 
+#: The second of these was rolled back from after two days.
+ROLLED_BACK = replace(
+    table(made(1, 30), made(2, 20), made(3, 10, 1), made(4, 1)),
+    history=tuple(
+        (NOW - timedelta(days=days), number)
+        for days, number in ((30, 1), (20, 2), (18, 1), (10, 3), (1, 4))
+    ),
+)
+
+
+def test_a_state_that_main_was_rolled_back_from_takes_the_times_before_it_along():
+    """Readers travel by the log of what was current, and none of it is kept beyond a gap."""
+    plan = plan_expiry(ROLLED_BACK, replace(WEEK, retain_last=9), (), NOW)
+
+    assert [snapshot.snapshot_id for snapshot in plan.expired] == [2]
+    back = NOW - timedelta(days=18)
+    assert plan.time_travel == (
+        f"AS OF before {back:%Y-%m-%d %H:%M:%S} UTC no longer works; the oldest state that a time "
+        "reaches becomes snapshot 1.",
+    )
+
+
+#: The second of these was made on a branch, which main was forwarded to two weeks later.
+FORWARDED = replace(
+    table(made(1, 30), made(2, 20), made(3, 1)),
+    history=tuple(
+        (NOW - timedelta(days=days), number) for days, number in ((30, 1), (6, 2), (1, 3))
+    ),
+)
+
+
+def test_the_time_of_a_state_is_that_at_which_main_came_to_it():
+    plan = plan_expiry(FORWARDED, replace(WEEK, retain_last=2), (), NOW)
+
+    [told] = plan.time_travel
+    assert f"AS OF before {NOW - timedelta(days=6):%Y-%m-%d %H:%M:%S} UTC no longer" in told
+
+
+@pytest.mark.parametrize(("facts", "days"), [(FORWARDED, 15), (FORWARDED, 7), (ROLLED_BACK, 19)])
+def test_what_was_current_at_a_consumers_moment_stays(facts, days):
+    """Main was there by then or no longer, whatever its history says by now."""
+    assert expired(facts, consumers=[consumer(at=NOW - timedelta(days=days))]) == []
+
+
 def test_a_consumer_of_one_branch_does_not_keep_the_others():
     facts = table(*AGED, made(9, 26, 1), head=5)
 

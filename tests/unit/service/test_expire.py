@@ -157,6 +157,7 @@ def test_what_a_consumer_reads_stays_until_its_lease_is_over(services, lake, sto
         lambda lake, store: lake.create_tag(TABLE, 3, "late", DAY * 100_000),
         lambda lake, store: lake.change(properties={"gc.enabled": "false"}),
         lambda lake, store: setattr(lake, "registered_again", TABLE.sibling("twin")),
+        lambda lake, store: setattr(lake, "twin_by_path", "file:///lake/metadata/v7.metadata.json"),
     ],
 )
 def test_what_is_needed_since_the_plan_stops_it_before_the_first_commit(
@@ -184,6 +185,15 @@ def test_a_table_that_is_registered_twice_is_refused_by_the_dry_run_too(services
 
     for do in (plan_operation, run_operation):
         with pytest.raises(JobRefused, match=r"registered as other\.db2\.twin, too"):
+            do(services, TABLE, OPERATION)
+    assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
+
+
+def test_a_table_by_path_in_the_same_folder_is_refused_by_the_dry_run_too(services, lake):
+    lake.twin_by_path = "file:///lake/metadata/v7.metadata.json"
+
+    for do in (plan_operation, run_operation):
+        with pytest.raises(JobRefused, match=r"known by its path alone: .*v7\.metadata\.json"):
             do(services, TABLE, OPERATION)
     assert (ids(lake), lake.deleted_paths) == ([1, 2, 3, 4, 5, 6], [])
 

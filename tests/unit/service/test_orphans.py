@@ -280,6 +280,14 @@ def test_shared_locations_and_gc_enabled_false_are_refused(services, lake):
         find_orphans(services, TABLE, RULES)
 
 
+def test_a_table_by_path_in_the_same_folder_is_refused_before_anything_is_listed(services, lake):
+    lake.twin_by_path = "file:///lake/metadata/v7.metadata.json"
+    for do in (find_orphans, sweep_orphans):
+        with pytest.raises(JobRefused, match=r"version-hint\.text leads to .*v7\.metadata\.json"):
+            do(services, TABLE, RULES)
+    assert entries(services) == []
+
+
 @pytest.mark.parametrize("key", ["nessie.commit.id", "nessie.catalog.content-id"])
 def test_files_that_branches_of_nessie_may_need_are_not_swept(services, lake, key):
     lake.properties |= {key: "6c12", "gc.enabled": "true"}

@@ -60,6 +60,17 @@ def test_jars_are_resolved_by_a_process_of_its_own(resolver):
     assert said == [f"Fetching 2 Iceberg jars into {Path('cache').resolve()} (once) …"]
 
 
+def test_jars_lie_in_the_cache_whatever_its_folder_is_called(resolver):
+    """Spark escapes spaces, and no letters."""
+    jar = Path("a b/ünï 50%/b.jar").resolve()
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    resolver.stdout = f"JARS file://{str(jar).replace('%', '%25').replace(' ', '%20')}\n"
+
+    assert resolve()[0] == [str(jar)]
+    assert resolve() == ([str(jar)], [])
+
+
 def test_jars_are_resolved_once(resolver):
     resolve()
 

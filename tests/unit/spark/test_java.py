@@ -171,3 +171,13 @@ def test_a_shim_that_is_right_is_left_alone():
 def test_the_cache_lies_where_the_environment_says():
     assert cache_folder({"NEVE_CACHE": "/x"}) == Path("/x")
     assert cache_folder({}) == Path("home").resolve() / ".cache" / "neve"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("C", "C.UTF-8"), ("POSIX", "C.UTF-8"), ("de_DE.UTF-8", "de_DE.UTF-8"), ("", "")],
+)
+def test_java_is_told_to_know_all_names_of_files(tmp_path, said, told):
+    home = make_java(tmp_path / "jdk")
+    found = Java(home, 21, "here").environment({"LC_ALL": said, "LANG": "C"})
+    assert found == {"LC_ALL": told, "LANG": "C", "JAVA_HOME": str(home)}

@@ -9,7 +9,9 @@ from urllib.parse import quote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.closed_folders import closed, open_folder
 
+from neve.model.errors import TableUnreadable
 from neve.storage.resolved import Resolver, Sought
 
 pytestmark = pytest.mark.promise(16, 22)
@@ -211,3 +213,19 @@ def test_folders_that_are_looked_at_once_are_the_real_ones(folder):
         expected = set() if real == path else {f"file:{real}"}
         assert resolver.real_names(f"file:{path}") == expected
         assert resolver.keys(f"file:{path}") == Resolver().keys(f"file:{path}")
+
+
+@pytest.mark.parametrize("name", ["alias/f.parquet", "alias/%66.parquet", "f.parquet", "d/g"])
+def test_a_name_at_which_this_process_may_not_look_is_an_error(name):
+    """It may be a link to the very file, and who may look reads it by that name."""
+    with open_folder() as folder:
+        (folder / "real").mkdir()
+        (folder / "real" / "f.parquet").write_text("x")
+        (folder / "closed").mkdir()
+        (folder / "closed" / "alias").symlink_to(folder / "real")
+        file, theirs = f"file:{folder}/real/f.parquet", f"file:{folder}/closed/{name}"
+        with closed(folder / "closed"):
+            with pytest.raises(TableUnreadable, match="cannot be told here: Permission denied"):
+                Sought([file]).named_by([theirs])
+            assert Sought([file]).named_by([f"file:{folder}/nowhere/{name}"]) == set()
+        assert (Sought([file]).named_by([theirs]) == {file}) is name.startswith("alias")

@@ -83,6 +83,8 @@ class _Log:
     now: datetime
     by_id: dict[int, SnapshotFacts] = field(init=False)
     lineage: list[SnapshotFacts] = field(init=False)
+    #: What was current since when, newest first, as travelling in time sees it.
+    states: list[tuple[datetime, int]] = field(init=False)
     #: Snapshots that are not older stay; the table's own retention counts where it is longer.
     retention: timedelta = field(init=False)
     max_age: timedelta = field(init=False)
@@ -91,6 +93,8 @@ class _Log:
     def __post_init__(self) -> None:
         self.by_id = {snapshot.snapshot_id: snapshot for snapshot in self.facts.snapshots}
         self.lineage = self.facts.ancestry()
+        own = [(snapshot.committed_at, snapshot.snapshot_id) for snapshot in self.lineage]
+        self.states = list(reversed(self.facts.history)) or own
         self.retention = timedelta(seconds=self.rules.older_than_seconds)
         self.max_age = max(self.retention, _span(self.number(MAX_SNAPSHOT_AGE) or 0))
 
@@ -177,14 +181,12 @@ def _keep_for_consumers(log: _Log, consumers: Sequence[Consumer]) -> Iterator[st
         children.setdefault(snapshot.parent_id, []).append(snapshot.snapshot_id)
     seen: set[int] = set()
     for consumer in consumers:
-        start = _position(log, consumer)
-        if start is None:
+        waiting = _read_by(log, consumer)
+        if not waiting:
             yield (
                 f"Consumer {consumer.name} reads from snapshot {consumer.snapshot_id}, "
                 "which the table does not have."
             )
-            continue
-        waiting = [start]
         while waiting:
             current = waiting.pop()
             if current not in seen:
@@ -193,10 +195,20 @@ def _keep_for_consumers(log: _Log, consumers: Sequence[Consumer]) -> Iterator[st
                 waiting += children.get(current, ())
 
 
-def _position(log: _Log, consumer: Consumer) -> int | None:
+def _read_by(log: _Log, consumer: Consumer) -> list[int]:
+    """The snapshots that a consumer begins with.
+
+    By a time it finds what was current then only while all that was current since is there.
+    """
     if consumer.at is None:
-        return consumer.snapshot_id if consumer.snapshot_id in log.by_id else None
-    return snapshot_at(log.lineage, consumer.at)
+        return [consumer.snapshot_id] if consumer.snapshot_id in log.by_id else []
+    found: list[int] = []
+    for since, snapshot_id in log.states:
+        found.append(snapshot_id)
+        if since <= consumer.at:
+            break
+    oldest = snapshot_at(log.lineage, consumer.at)
+    return found if oldest is None else [*found, oldest]
 
 
 def snapshot_at(lineage: Sequence[SnapshotFacts], at: datetime) -> int | None:
@@ -261,16 +273,16 @@ def _time_travel(
 ) -> Iterator[str]:
     """Which moments can no longer be asked for: history is kept without gaps, or not at all."""
     reached, lost = None, False
-    for snapshot in log.lineage:
-        if log.may_go(snapshot):
-            lost = True
+    for since, snapshot_id in log.states:
+        snapshot = log.by_id.get(snapshot_id)
+        if snapshot is None or log.may_go(snapshot):
+            lost = snapshot is not None
             break
-        reached = snapshot
+        reached = since, snapshot_id
     if lost and reached is not None:
-        moment = f"{reached.committed_at:%Y-%m-%d %H:%M:%S} UTC"
         yield (
-            f"AS OF before {moment} no longer works; the oldest state that a time reaches "
-            f"becomes snapshot {reached.snapshot_id}."
+            f"AS OF before {reached[0]:%Y-%m-%d %H:%M:%S} UTC no longer works; the oldest state "
+            f"that a time reaches becomes snapshot {reached[1]}."
         )
     names = [ref.name for ref in log.facts.refs if ref.kind == "tag" and ref.name not in dropped]
     names += [name for name in tags if name not in names]

@@ -57,6 +57,16 @@ def next_step_if_shared(properties: Mapping[str, str]) -> str:
     return f"Set {GC_ENABLED} to true if its files are its own."
 
 
+def why_twin_by_path(table: TableRef, metadata_file: str | None) -> str | None:
+    """Why files of the table may not be deleted, where another one by path has the same folder."""
+    if metadata_file is None:
+        return None
+    return (
+        f"Table {table} shares its folder with one that is known by its path alone: "
+        f"version-hint.text leads to {metadata_file}, whose newest snapshot {table} does not have."
+    )
+
+
 def why_shared(table: TableRef, properties: Mapping[str, str]) -> str | None:
     """Why files of the table may not be deleted, where its owner or its catalog says so.
 

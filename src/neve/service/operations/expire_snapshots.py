@@ -30,7 +30,11 @@ from neve.planning.operations.expire_snapshots import (
     readers_of,
     why_refused,
 )
-from neve.planning.operations.intent import next_step_if_shared, operation_plan
+from neve.planning.operations.intent import (
+    next_step_if_shared,
+    operation_plan,
+    why_twin_by_path,
+)
 from neve.retries import RetryPolicy, retrying
 from neve.service.lease import HeldLease
 from neve.service.services import Services
@@ -42,6 +46,10 @@ ATTEMPTS = 5
 #: Files of one deletion, between two looks at the lease.
 FILES_PER_DELETION = 10_000
 TWIN_NEXT_STEP = "Drop one of the two entries without purging, or expire with what made the other."
+
+PATH_TWIN_NEXT_STEP = (
+    "Let nobody write to it by its path, and remove version-hint.text once nobody reads it so."
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,8 @@ class ExpireSnapshotsOperation:
             return step
         if twin := services.surveyor.other_registration(facts.table, facts.table_uuid):
             raise JobRefused(_twin_refusal(facts.table, twin), next_step=TWIN_NEXT_STEP)
+        if refusal := why_twin_by_path(facts.table, services.surveyor.path_twin(facts.table)):
+            raise JobRefused(refusal, next_step=PATH_TWIN_NEXT_STEP)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
         freed = services.surveyor.freed_files(facts.table, gone)
         needed = services.surveyor.needed(facts.table, [file.path for file in freed])
@@ -98,6 +108,8 @@ class ExpireSnapshotsOperation:
         step, table = plan.steps[0], plan.table
         if twin := services.surveyor.other_registration(table, plan.table_uuid, recheck=True):
             raise _stale(_twin_refusal(table, twin))
+        if refusal := why_twin_by_path(table, services.surveyor.path_twin(table)):
+            raise _stale(refusal)
         if step.tags or step.dropped_refs:
             self._commit(services, plan, held, _change_refs)
         gone = [snapshot.snapshot_id for snapshot in step.expired]
