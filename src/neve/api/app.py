@@ -82,6 +82,8 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
         # The pages that come with FastAPI load their scripts from another host.
         docs_url=None,
         redoc_url=None,
+        # To the name that the sender gave this server, without TLS where a proxy adds that.
+        redirect_slashes=False,
         responses=REFUSED,
     )
     app.state.neve = neve

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from neve.api.problems import on_neve_error
-from neve.guarding import Notes
+from neve.guarding import Notes, unrecorded
 from neve.model.errors import StoreError
 from neve.neve import Access
 
@@ -39,7 +39,8 @@ class Audited:
                         await run_in_threadpool(_record, access, scope, notes, status)
                     except StoreError as error:
                         answer.set_result(False)
-                        refusal = await on_neve_error(Request(scope), error)
+                        told = unrecorded(error, notes, status)
+                        refusal = await on_neve_error(Request(scope), told)
                         await refusal(scope, receive, send)
                         return
                 answer.set_result(True)

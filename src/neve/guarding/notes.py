@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neve.model.errors import NotWrittenDown, StoreError
+
 
 @dataclass(slots=True)
 class Notes:
@@ -18,3 +20,20 @@ class Notes:
     detail: str = ""
     #: Whether a row of the audit log is made of it.
     is_kept: bool = True
+
+
+#: It leaves nothing behind, and may be asked for again.
+LOOKS = "QUERY"
+
+
+def unrecorded(error: StoreError, notes: Notes, status: int) -> StoreError:
+    """What to answer where the row of an answer could not be written.
+
+    An answer that tells of something done must not become one that asks for it once more.
+    """
+    if status >= 400 or notes.operation == LOOKS:
+        return error
+    return NotWrittenDown(
+        f"It was done, and could not be written into the audit log: {error.message}",
+        next_step="Look before you send it again; with the same idempotency key it counts once.",
+    )

@@ -44,7 +44,7 @@ class Tokens:
     def _claims(self, token: str) -> Mapping[str, Any]:
         if len(token) > MAX_TOKEN_CHARACTERS or not token.isascii():
             raise bad_token()
-        header = jws.extract_compact(token.encode()).headers()
+        header = _header(token)
         key_id, algorithm = header.get("kid"), header.get("alg")
         # What else a header may ask for (jku, x5u, jwk, crit) would let it choose its own key.
         is_plain = set(header) <= {"alg", "kid", "typ", "x5t", "x5t#S256"}
@@ -80,6 +80,17 @@ class Tokens:
         ]
         is_everywhere = any(role in settings.all_tenants_roles for role in held)
         return Caller(f"user:{name}", tuple(grants), tenant, is_everywhere, name)
+
+
+def _header(token: str) -> Mapping[str, Any]:
+    try:
+        header: object = jws.extract_compact(token.encode()).headers()
+    except (TypeError, AttributeError):
+        # A list or a text, which the library takes apart as if it were an object.
+        raise bad_token() from None
+    if not isinstance(header, dict):
+        raise bad_token()
+    return header
 
 
 def _text(claims: Mapping[str, Any], claim: str) -> str:

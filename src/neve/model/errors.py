@@ -22,6 +22,7 @@ NeveError
 │       └── TableDamaged       files that it names are missing, corrupt, or those of others
 ├── Interrupted                a person or the system told the command to end
 ├── StoreError                 the state database cannot be read or written
+│   └── NotWrittenDown         something was done, and the audit log does not say so
 ├── NotificationError          a notice did not reach its channel; no job fails for it
 ├── ServerError                a Neve server did not answer as it should
 │   └── ServerRefused          it refused a request; `status` and `kind` tell programs why
@@ -198,6 +199,10 @@ class Interrupted(NeveError):
 
 class StoreError(NeveError):
     """The state database cannot be used."""
+
+
+class NotWrittenDown(StoreError):
+    """What was asked for was done, and could not be written into the audit log."""
 
 
 class NotificationError(NeveError):

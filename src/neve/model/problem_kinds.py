@@ -34,6 +34,8 @@ KINDS: Mapping[type[errors.NeveError], tuple[int, str]] = {
     errors.TableDamaged: (409, "table-damaged"),
     errors.Interrupted: (503, "interrupted"),
     errors.StoreError: (503, "store"),
+    # Not 503: whoever sends it again would have it twice.
+    errors.NotWrittenDown: (500, "not-written-down"),
     errors.NotificationError: (502, "notification"),
     errors.ServerError: (502, "server"),
     errors.ServerRefused: (502, "server-refused"),

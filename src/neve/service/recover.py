@@ -24,6 +24,7 @@ from neve.model.table import TableRef
 from neve.service.again import delay_after_loss, is_tables_fault, is_taken_up
 from neve.service.context import JobContext
 from neve.service.notices import notify_job
+from neve.service.operations.rollback import EXPECTED_HEAD
 from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
 from neve.service.undo import settle_undo_tag
@@ -49,6 +50,11 @@ ENDED_EARLY = {
 ENDED_IN_TRINO = (
     "It ended early. Trino may have finished it all the same, which the table does not tell; "
     "what it left undone is done by the next run."
+)
+
+MAY_STILL_ARRIVE = (
+    "The table does not show it so far. Its worker may have been asleep in the middle of its "
+    "request, which would still arrive: look at the table before you ask again."
 )
 
 
@@ -170,11 +176,20 @@ def _why_nothing(job: Job, facts: TableFacts) -> str:
     return NO_SNAPSHOT
 
 
+def _why_no_rollback(job: Job, facts: TableFacts) -> str:
+    """A worker that was only asleep sends its request when it wakes; another head refuses it."""
+    expected = job.arguments.get(EXPECTED_HEAD, facts.snapshot_id)
+    may_have_sent = job.state in (JobState.COMMITTING, JobState.UNKNOWN)
+    if may_have_sent and str(expected) == str(facts.snapshot_id):
+        return MAY_STILL_ARRIVE
+    return "It ended before it changed the table."
+
+
 def _judge_rollback(job: Job, facts: TableFacts) -> tuple[JobState, str]:
     """A rollback tags what it leaves behind, and commits no snapshot of its own."""
     tag = next((ref for ref in facts.refs if ref.name == UNDO_TAG_PREFIX + job.job_id), None)
     if tag is None:
-        return JobState.FAILED, "It ended before it changed the table."
+        return JobState.FAILED, _why_no_rollback(job, facts)
     if tag.snapshot_id == facts.snapshot_id:
         return JobState.FAILED, "The table is where it was when it began."
     now = {snapshot.snapshot_id for snapshot in facts.ancestry()}

@@ -80,3 +80,25 @@ def test_a_stream_ends_in_good_order_with_its_state_and_goes_on_when_that_is_bac
     assert "event: end" not in rest
     events = [line for line in again.splitlines() if line.startswith("event: ")]
     assert events == ["event: state", "event: end"]
+
+
+@pytest.mark.promise(53, 62)
+def test_what_was_done_and_not_written_down_is_not_told_as_not_done(world, redis, monkeypatch):
+    """Whoever is told 503 sends it again, and would have it twice."""
+    key = world.key()
+    submit = world.store.submit
+
+    def submit_and_fall(*said):
+        job = submit(*said)
+        redis.kill()
+        return job
+
+    monkeypatch.setattr(world.store, "submit", submit_and_fall)
+    body = {"namespace": "acme", "table": "events", "strategy": "small_files"}
+
+    answer = world.client.post("/api/v1/compact", json=body, headers=key)
+
+    assert (answer.status_code, answer.json()["type"]) == (500, "urn:neve:problem:not-written-down")
+    assert "Retry-After" not in answer.headers
+    redis.start()
+    assert len(world.store.jobs(limit=10)) == 1

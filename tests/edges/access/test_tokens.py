@@ -172,6 +172,14 @@ def test_what_is_no_token_is_refused(tokens, text):
         tokens.caller(text)
 
 
+@pytest.mark.parametrize(
+    "header", [["alg"], ["alg", "kid"], "alg", "alg and b64", ["alg", "b64"], 5, None, {"alg": []}]
+)
+def test_a_header_that_is_no_object_is_refused(tokens, claims, header):
+    with pytest.raises(NotAuthenticated):
+        tokens.caller(f"{part(header)}.{part(claims)}.AAAA")
+
+
 def test_an_algorithm_that_is_not_configured_is_refused(make_tokens, issuer, claims):
     issuer.keys.append(SECOND.as_dict(private=False))
     signed = issuer.token(claims, SECOND, kid="k2", alg="ES256")

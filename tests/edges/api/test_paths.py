@@ -46,3 +46,12 @@ def test_what_is_refused_names_the_path_as_it_was_sent(api):
     problem = api.get(f"{API}/jobs/a%2Fb").json()
     assert problem["instance"] == f"{API}/jobs/a%2Fb"
     assert problem["detail"] == "There is no job a/b."
+
+
+@pytest.mark.promise(46)
+@pytest.mark.parametrize("path", ["/health/", "/docs/", f"{API}/jobs/", f"{API}/compact/"])
+def test_nobody_is_sent_to_a_server_that_the_request_named(api, path):
+    """A redirect would name the host that was sent, and leave TLS where a proxy adds that."""
+    answer = api.get(path, headers={"Host": "elsewhere.localhost"}, follow_redirects=False)
+    assert answer.status_code == 404
+    assert "location" not in answer.headers

@@ -35,7 +35,7 @@ def test_types_are_stable():
         "engine-died": 500, "ref-lost": 500, "proof-failed": 500, "parquet": 422,
         "parquet-corrupt": 422, "parquet-unsupported": 422, "rows": 422, "rows-corrupt": 422,
         "rows-unsupported": 422, "idempotency-key-reused": 422, "query": 422, "query-limit": 422,
-        "records": 422, "table-exists": 409,
+        "records": 422, "table-exists": 409, "not-written-down": 500,
         "access": 403, "not-authenticated": 401, "access-denied": 403,
         "too-much": 429, "approval-needed": 409, "approval-gone": 409,
     }  # fmt: skip

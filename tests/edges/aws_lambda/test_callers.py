@@ -14,6 +14,7 @@ from neve.access.rights import Grant, Role
 from neve.aws_lambda.callers import PLATFORM, Callers
 from neve.aws_lambda.events import Event
 from neve.aws_lambda.function import Function
+from neve.database.bodies import REQUEST
 from neve.guarding import Notes
 from neve.model.errors import NotAuthenticated, StoreError, TooMuch
 
@@ -166,3 +167,28 @@ def test_what_cannot_be_written_down_is_not_answered_as_done(neve, secret, monke
     monkeypatch.setattr(neve.access, "record", fail)
     answer = Function(lambda: neve)(event(QUERY, headers={"Authorization": bearer(secret)}))
     assert answer["statusCode"] == 503
+
+
+@pytest.mark.promise(53)
+def test_a_write_that_was_made_and_not_written_down_is_not_asked_for_again(
+    neve, secret, monkeypatch
+):
+    fields = {"name": {"type": "string"}}
+    table = {**PLACE, "table": "unwritten"}
+    neve.database.create_table(
+        REQUEST.validate_python(
+            {"operation": "CREATE_TABLE", **table, "schema": {"fields": fields}}
+        )
+    )
+
+    def fail(*_, **__):
+        raise StoreError("The state is full.")
+
+    body = {"operation": "WRITE", **table, "records": [{"name": "a"}]}
+    with monkeypatch.context() as patched:
+        patched.setattr(neve.access, "record", fail)
+        answer = Function(lambda: neve)(event(body, headers={"Authorization": bearer(secret)}))
+    found = neve.database.query(REQUEST.validate_python({**QUERY, **table, "sql": None}))
+    assert found.row_count == 1
+    assert answer["statusCode"] == 500
+    assert json.loads(answer["body"])["type"] == "urn:neve:problem:not-written-down"

@@ -361,6 +361,33 @@ def test_a_lost_rollback_is_judged_by_where_the_table_is_and_keeps_its_tag(
     assert told in store.job("lost").reason
 
 
+@pytest.mark.parametrize(
+    ("state", "moves", "told"),
+    [
+        (JobState.PLANNING, False, "ended before"),
+        (JobState.COMMITTING, False, "may have been asleep"),
+        (JobState.UNKNOWN, False, "may have been asleep"),
+        # Its request names the head that was there.
+        (JobState.COMMITTING, True, "ended before"),
+    ],
+)
+def test_a_lost_rollback_that_may_still_arrive_is_told_so(
+    services, lake, store, state, moves, told
+):
+    arguments = {"snapshot_id": 1, "expected_head": lake.facts.snapshot_id}
+    store.submit("lost", JobRequest(TABLE, "rollback", arguments))
+    lease = store.claim_job("lost", 60)
+    store.set_state(lease, state)
+    store.release(lease)
+    if moves:
+        lake.append(data_file("late", MB))
+
+    settle_left_behind(services, TABLE)
+
+    assert store.job("lost").state is JobState.FAILED
+    assert told in store.job("lost").reason
+
+
 @pytest.mark.parametrize("first", ["lost", "theirs"])
 def test_another_who_settles_the_same_job_is_no_trouble(services, lake, store, tagged, first):
     tagged()
