@@ -159,14 +159,16 @@ def test_a_scheduler_that_ends_again_and_again_submits_every_turn_once(
     url, tmp_path, start, number
 ):
     store = open_store(url)
-    for number in range(TABLES):
-        DiskLake(tmp_path, table(number))
+    for index in range(TABLES):
+        DiskLake(tmp_path, table(index))
     for round_number in range(3):
         scheduler = start(url, tmp_path, "scheduler", tables=TABLES)
-        wanted = min(6 * (round_number + 1), TABLES * len(OPERATIONS))
+        begun, wanted = round_number + 1, min(6 * (round_number + 1), TABLES * len(OPERATIONS))
+        # Where the one before had done all, this one is up, and knows what it is told.
+        wait_for(lambda begun=begun: len(list(tmp_path.glob("up-*"))) == begun)
         wait_for(lambda wanted=wanted: len(store.jobs(limit=100)) >= wanted)
         scheduler.send(number)
-        scheduler.wait()
+        assert scheduler.wait() == (-number if number is signal.SIGKILL else 0)
 
     asked = sorted((job.table.name, job.operation) for job in store.jobs(limit=100))
     assert asked == sorted((f"t{n}", op) for n in range(TABLES) for op in OPERATIONS)
