@@ -117,6 +117,29 @@ def test_a_job_survives_its_worker(url, tmp_path, start, point, number):
     assert second.wait() == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_survives_the_worker_that_settles_it(url, tmp_path, start, number):
+    """Its end was unknown: whoever was about to read it from the table ends, too."""
+    store, lake = open_store(url), DiskLake(tmp_path, table(0))
+    store.submit("j1", JobRequest(table(0), "rewrite_data_files"))
+    for point, ended_by in (("committed", signal.SIGKILL), ("verifying", number)):
+        one = start(url, tmp_path, "worker", point)
+        wait_for((tmp_path / "reached").exists)
+        assert not store.job("j1").state.is_final
+        one.send(ended_by)
+        one.wait()
+        (tmp_path / "reached").unlink()
+
+    last = start(url, tmp_path, "worker")
+    wait_for(lambda: store.job("j1").state.is_final)
+    job = store.job("j1")
+    assert (job.state, job.is_dead) == (JobState.SUCCEEDED, False)
+    assert len(commits_of(lake, "j1")) == 1
+    assert store.unfinished() == []
+    last.send(signal.SIGTERM)
+    assert last.wait() == 0
+
+
 TABLES = 6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -168,7 +169,7 @@ async def on_defect(request: Request, error: Exception) -> Response:
 
 def _says_json(request: Request) -> bool:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    return re.fullmatch(r"application/(.+\+)?json", kind) is not None
 
 
 def _sentence(found: Sequence[Any]) -> str:

@@ -152,9 +152,8 @@ def test_it_is_started_by_its_name():
 
 @pytest.mark.parametrize("port", ["taken", "99999"])
 def test_a_port_that_cannot_be_had_is_one_sentence(function, capsys, port):
-    with Runner(function, port=0) as runner:
-        with pytest.raises(SystemExit) as ended:
-            main(["--port", str(runner.server_port) if port == "taken" else port])
+    with Runner(function, port=0) as runner, pytest.raises(SystemExit) as ended:
+        main(["--port", str(runner.server_port) if port == "taken" else port])
     assert ended.value.code == 1
     told = capsys.readouterr().err
     assert told.startswith("Error: Port ")
