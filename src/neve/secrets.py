@@ -7,8 +7,10 @@ import weakref
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import unquote
 
+#: Names of settings that hold secrets, of Neve, pyiceberg and Spark; Java reads it as Python does.
 SECRET_NAME = re.compile(
-    r"(?i)secret|password|passwd|token|credential|access[._-]?key|private|authorization|signature"
+    r"(?i)secret|passw|passphrase|token|credential|(access|account|api)[._-]?key|private"
+    r"|authorization|signature|connection[._-]?string|\bsas\b"
 )
 ADDRESS_PARTS = re.compile(r"[/@:?&=]")
 #: Host names and plain words would hide what a log is read for.
@@ -25,12 +27,20 @@ def secrets_of(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
     for properties in settings.values():
         for name, value in properties.items():
             if SECRET_NAME.search(name):
-                found.append(value)
+                found += [value, *_parts_with_names(value)]
             for part in USER_INFO.findall(value):
                 # In an address it is written one way, and sent another.
                 found += [part.rstrip("@"), unquote(part.rstrip("@"))]
     pieces = [*found, *(part for value in found for part in value.split(":"))]
     return sorted({v for v in pieces if len(v) >= MIN_SECRET_CHARACTERS}, key=len, reverse=True)
+
+
+def _parts_with_names(value: str) -> Iterable[str]:
+    """Of `AccountName=a;AccountKey=k` what is a secret by itself: that is how it is sent."""
+    for part in value.split(";"):
+        name, is_named, text = part.partition("=")
+        if is_named and SECRET_NAME.search(name):
+            yield text
 
 
 def secrets_of_addresses(addresses: Iterable[str]) -> list[str]:

@@ -54,9 +54,8 @@ class Server:
 
     def end(self, number=signal.SIGKILL):
         self._process.send_signal(number)
-        code = self._process.wait(WAIT_SECONDS)
+        assert self._process.wait(WAIT_SECONDS) == (0 if number is signal.SIGTERM else -number)
         self._process.stderr.close()
-        return code
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,29 @@ def test_a_job_survives_its_worker(url, tmp_path, start, point, number):
     assert second.wait() == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_survives_the_worker_that_settles_it(url, tmp_path, start, number):
+    """Its end was unknown: whoever was about to read it from the table ends, too."""
+    store, lake = open_store(url), DiskLake(tmp_path, table(0))
+    store.submit("j1", JobRequest(table(0), "rewrite_data_files"))
+    for point, ended_by in (("committed", signal.SIGKILL), ("verifying", number)):
+        one = start(url, tmp_path, "worker", point)
+        wait_for((tmp_path / "reached").exists)
+        assert not store.job("j1").state.is_final
+        one.send(ended_by)
+        one.wait()
+        (tmp_path / "reached").unlink()
+
+    last = start(url, tmp_path, "worker")
+    wait_for(lambda: store.job("j1").state.is_final)
+    job = store.job("j1")
+    assert (job.state, job.is_dead) == (JobState.SUCCEEDED, False)
+    assert len(commits_of(lake, "j1")) == 1
+    assert store.unfinished() == []
+    last.send(signal.SIGTERM)
+    assert last.wait() == 0
+
+
 TABLES = 6
 
 
@@ -159,14 +182,16 @@ def test_a_scheduler_that_ends_again_and_again_submits_every_turn_once(
     url, tmp_path, start, number
 ):
     store = open_store(url)
-    for number in range(TABLES):
-        DiskLake(tmp_path, table(number))
+    for index in range(TABLES):
+        DiskLake(tmp_path, table(index))
     for round_number in range(3):
         scheduler = start(url, tmp_path, "scheduler", tables=TABLES)
-        wanted = min(6 * (round_number + 1), TABLES * len(OPERATIONS))
+        begun, wanted = round_number + 1, min(6 * (round_number + 1), TABLES * len(OPERATIONS))
+        # Where the one before had done all, this one is up, and knows what it is told.
+        wait_for(lambda begun=begun: len(list(tmp_path.glob("up-*"))) == begun)
         wait_for(lambda wanted=wanted: len(store.jobs(limit=100)) >= wanted)
         scheduler.send(number)
-        scheduler.wait()
+        assert scheduler.wait() == (-number if number is signal.SIGKILL else 0)
 
     asked = sorted((job.table.name, job.operation) for job in store.jobs(limit=100))
     assert asked == sorted((f"t{n}", op) for n in range(TABLES) for op in OPERATIONS)

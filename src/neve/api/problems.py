@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +20,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = "5"
 NOT_JSON = "not-json"
 CORRECT = "Correct the request; /docs describes it."
+SAY_JSON = "Send it with the header Content-Type: application/json."
 
 
 class FieldProblem(BaseModel):
@@ -144,12 +146,14 @@ async def on_bad_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     is_json = not any(item["type"] == "json_invalid" for item in found)
+    # Tools that post say something else where nobody told them, and its text is then not read.
+    is_unread = tuple(found[0]["loc"]) == ("body",) and not _says_json(request)
     problem = explain(
         request,
         422 if is_json else 400,
         "validation" if is_json else NOT_JSON,
-        _sentence(found),
-        next_step=CORRECT,
+        "The body does not say that it is JSON." if is_unread else _sentence(found),
+        next_step=SAY_JSON if is_unread else CORRECT,
         errors=[
             FieldProblem(location=list(item["loc"]), message=str(item["msg"])) for item in found
         ],
@@ -161,6 +165,11 @@ async def on_defect(request: Request, error: Exception) -> Response:
     """An error that nobody foresaw: its text may hold anything, so it goes to the log alone."""
     detail = "The server made a mistake. Its log has the details."
     return respond(explain(request, 500, "defect", detail))
+
+
+def _says_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return re.fullmatch(r"application/(.+\+)?json", kind) is not None
 
 
 def _sentence(found: Sequence[Any]) -> str:

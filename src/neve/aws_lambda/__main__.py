@@ -14,7 +14,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m neve.aws_lambda", description=main.__doc__)
     parser.add_argument("--port", type=int, default=8080)
     port = parser.parse_args(arguments).port
-    with Runner(handler, port=port) as runner:
+    try:
+        made = Runner(handler, port=port)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        parser.exit(1, f"Error: Port {port} of this machine cannot be used: {why}.\n")
+    with made as runner:
         print(f"http://127.0.0.1:{runner.server_port}{INVOCATIONS}", flush=True)  # noqa: T201
         with suppress(KeyboardInterrupt):
             runner.serve_forever()

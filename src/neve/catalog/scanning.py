@@ -51,6 +51,13 @@ def read_rows(
         reader = scan.to_arrow_batch_reader()
         batches = _bounded(ref, reader, limits, deadline)
         return pa.Table.from_batches(batches, schema=reader.schema)
+    except MemoryError as error:
+        raise QueryLimit(
+            f"The rows of {ref.name} take more memory to read than the "
+            f"{format_size(limits.memory_bytes)} that a query may have: its row groups are large, "
+            "or a file is damaged.",
+            next_step="Name fewer columns, or ask another engine.",
+        ) from error
     except damage() as error:
         raise _unreadable(ref, error) from error
 

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from neve.model.errors import EnvironmentProblem
+from neve.secrets import SECRET_NAME
 from neve.spark.class_archive import class_archive
 from neve.spark.class_path import class_path, jar_settings
 from neve.spark.conf import EXTENSIONS, catalog_conf, packages
@@ -37,7 +38,7 @@ DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.sql.catalogImplementation": "in-memory",
     # Maintenance moves files, it does not run queries of strangers: no secrets in its own logs.
-    "spark.redaction.regex": "(?i)secret|password|token|credential|access[.-]?key",
+    "spark.redaction.regex": SECRET_NAME.pattern,
 }
 #: The last two are what pyspark makes of a JVM that ends under it.
 START_ERRORS = (

@@ -19,14 +19,16 @@ NAMES = [
     "t'); DROP TABLE x--", "a.b.c.d", "`a`.`b`", "a..b", "t\x00", "t%2e%2e", "t\u202ex", "t\u200b",
     "n." + "x" * 10_000, "*", "foo.*", "<script>alert(1)</script>", "${jndi:ldap://x}",
     "t;SET spark.x=y", f"{OWN}.files", "acme.events.snapshots", "lake.acme.`events$files`",
-    "../../etc/passwd", "lake.acme.events#x", "lake.acme.nothing", "\ud800", "lake.acme. events",
+    "../../etc/passwd", "acme.events.branch_x", "lake.acme.events#x", "lake.acme.nothing",
+    "\ud800", "lake.acme. events",
 ]  # fmt: skip
 FILTERS = [
     "true OR (SELECT 1)", "java_method('java.lang.System','exit',0)=0", "reflect('a','b')='c'",
     "repeat('x',2000000000)='a'", "id IN (" + ",".join(["1"] * 100_000) + ")",
     "(" * 5000 + "id = 1" + ")" * 5000, "assert_true(false)", "my_udf(id) = 1",
     "id = 1; DROP TABLE x", "id = 'x", "no_such_column = 1", "", "id",
-    "id = (SELECT max(id) FROM lake.hush.events)",
+    "id = (SELECT max(id) FROM lake.hush.events)", "1=1", "1 = 1 OR id = 1", "id = 1 --",
+    "id = 1 /* x */ OR 1=1", "id = 1 -- x\nOR 1 = 1", "true",
 ]  # fmt: skip
 OPTIONS = [
     {"target_file_size": 0}, {"target_file_size": -1}, {"target_file_size": 2**63},
@@ -37,7 +39,13 @@ OPTIONS = [
     {"partition_filter": 5}, {"spark.conf": {"spark.jars": "http://x"}},
 ]  # fmt: skip
 OVERRIDES = [
-    {"rewrite_data_files.options.max-concurrent-file-group-rewrites": 10**6 * -1},
+    {"rewrite_data_files.options.max-concurrent-file-group-rewrites": 10**6},
+    {"rewrite_data_files.options.max-concurrent-file-group-rewrites": -1},
+    {"rewrite_data_files.options.target-file-size-bytes": 0},
+    {"rewrite_data_files.options.target-file-size-bytes": -1},
+    {"rewrite_data_files.options.target-file-size-bytes": 2**63},
+    {"rewrite_data_files.options.target-file-size-bytes": "NaN"},
+    {"rewrite_data_files.options.no-such-option": 1},
     {"rewrite_data_files.options.partial-progress.max-commits": 0},
     {"rewrite_data_files.options.target-file-size-bytes": "1e9999"},
     {"no.such.key": 1}, {"expire_snapshots.retain_last": 0}, {"catalogs.lake.uri": "http://x"},

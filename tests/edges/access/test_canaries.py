@@ -19,7 +19,9 @@ from neve.aws_lambda.function import Function
 from neve.cli.main import app
 from neve.model.errors import NeveError
 from neve.model.job import JobRequest
+from neve.secrets import SECRET_NAME, hide_secrets, secrets_of
 from neve.settings import Settings, load_settings
+from neve.spark.session import DEFAULTS
 
 pytestmark = pytest.mark.promise(61)
 
@@ -68,9 +70,50 @@ def test_every_setting_that_holds_a_text_is_known_to_hold_a_secret_or_none():
     assert found - PLAIN - SEARCHED - set(SECRETS) == set()
 
 
+#: Secrets by the names that pyiceberg, Hadoop and Spark give them: their sections take any name.
+NAMES_OF_SECRETS = [
+    "s3.access-key-id", "s3.secret-access-key", "s3.session-token", "client.secret-access-key",
+    "glue.session-token", "dynamodb.secret-access-key", "token", "credential", "client_secret",
+    "header.Authorization", "header.X-Api-Key", "gcs.oauth2.token", "hf.token",
+    "gcp.bigquery.credentials-info", "adls.account-key", "adls.connection-string",
+    "adls.sas-token", "adls.client-secret", "adls.credential", "jdbc.password",
+    "spark.hadoop.fs.azure.account.key.lake.blob.core.windows.net",
+    "spark.hadoop.fs.azure.sas.wh.lake.blob.core.windows.net",
+    "spark.hadoop.fs.s3a.secret.key", "spark.hadoop.fs.s3a.access.key", "spark.ssl.keyPassword",
+    "spark.authenticate.secret", "ssl.key.passphrase",
+]  # fmt: skip
+NAMES_OF_OTHERS = [
+    "uri", "type", "warehouse", "s3.endpoint", "s3.region", "s3.path-style-access",
+    "s3.sse-kms-key-id", "header.X-Iceberg-Access-Delegation", "adls.account-name",
+    "spark.hadoop.fs.s3a.path.style.access", "spark.driver.memory", "spark.sql.sasl",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES_OF_SECRETS)
+def test_secrets_of_catalogs_and_spark_are_known_by_their_names(name):
+    assert "canary-7Q7" in secrets_of({"lake": {name: "canary-7Q7"}})
+
+
+@pytest.mark.parametrize("name", NAMES_OF_OTHERS)
+def test_what_is_no_secret_is_not_hidden(name):
+    assert secrets_of({"lake": {name: "plain-value"}}) == []
+
+
+def test_a_key_within_a_connection_string_is_a_secret_by_itself():
+    said = "DefaultEndpointsProtocol=https;AccountName=lake;AccountKey=canary+7Q8=="
+    secrets = secrets_of({"lake": {"adls.connection-string": said}})
+    assert hide_secrets("The key canary+7Q8== of lake was refused.", secrets) == (
+        "The key *** of lake was refused."
+    )
+
+
+def test_spark_leaves_the_same_settings_out_of_what_it_writes():
+    assert DEFAULTS["spark.redaction.regex"] == SECRET_NAME.pattern
+
+
 CANARIES = [
     "canary-token-7Q1", "canary-pw-7Q2", "canary-secret-7Q3", "canary-user-7Q4", "canary-spark-7Q5",
-    "CanaryHook7Q6", *SECRETS.values(),
+    "CanaryHook7Q6", "canary-account-7Q9", *SECRETS.values(),
 ]  # fmt: skip
 
 
@@ -85,6 +128,7 @@ def config(tmp_path, monkeypatch):
                 "uri": "http://canary-user-7Q4:canary-pw-7Q2@127.0.0.1:1/",
                 "token": "canary-token-7Q1",
                 "s3.secret-access-key": "canary-secret-7Q3",
+                "adls.account-key": "canary-account-7Q9",
             },
             "sql": {"type": "sql", "uri": "sqlite:////no/such/folder/canary-pw-7Q2.db",
                     "password": "canary-pw-7Q2"},

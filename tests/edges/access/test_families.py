@@ -268,7 +268,7 @@ COMMANDS = [
     *((2, ["compact", OWN, "--where", text]) for text in FILTERS if len(text) < 50_000),
     *((3, ["compact", OWN, "--target-size", text]) for text in ("0", "-1", "NaN", "2e999", "x")),
     (3, ["expire", OWN, "--retain-last", "0"]), (3, ["expire", OWN, "--older-than", "-5d"]),
-    *((4, ["orphans", OWN, "--restore", location]) for location in LOCATIONS[:3]),
+    *((4, ["orphans", OWN, "--restore", location]) for location in LOCATIONS),
     *((5, [command, uri]) for uri in URIS if "[" not in uri for command in ("tables", "health")),
     (5, ["health", "evil.a.b"]), (5, ["compact", "evil.a.b"]),
     (6, ["keys", "create", "x", "--role", "root"]), (6, ["keys", "revoke", "../../x"]),

@@ -106,6 +106,16 @@ def test_a_body_that_is_none(api, content, content_type, status, name):
     assert (response.status_code, response.json()["type"]) == (status, f"urn:neve:problem:{name}")
 
 
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", None])
+def test_a_body_that_does_not_say_that_it_is_json_is_told_how(api, kind):
+    """As a tool sends it that was told the body and nothing else."""
+    headers = {"Content-Type": kind} if kind else {}
+    body = b'{"namespace": "analytics", "table": "events"}'
+    problem = api.post("/api/v1/compact", content=body, headers=headers).json()
+    assert (problem["status"], problem["type"]) == (422, "urn:neve:problem:validation")
+    assert problem["next_step"] == "Send it with the header Content-Type: application/json."
+
+
 def test_validation_says_where_and_does_not_repeat_what_was_sent(api):
     body = {"namespace": "analytics", "table": "events", "password": "hunter2"}
     response = api.post("/api/v1/compact", json=body)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.edges.database.lake import ask, create, open_neve, query, rows, write
 
@@ -283,6 +285,27 @@ def test_files_of_others_are_not_read_by_whatever_name(tmp_path):
         lake.catalog.register_table("t_a__default.users", hostile)
         with pytest.raises(TableDamaged, match="own folder"):
             query(made)
+
+
+@pytest.mark.promise(54)
+def test_a_small_file_of_rows_that_no_memory_holds_is_a_limit_and_no_damage(tmp_path):
+    """Two million times the same long name: kilobytes in the file, and gigabytes of rows."""
+    with open_neve(tmp_path) as neve:
+        create(neve.database, fields={"name": {"type": "string"}})
+        write(neve.database, {"name": "ann"})
+        (path,) = (tmp_path / "lake").rglob("*.parquet")
+        repeated = pa.repeat(pa.scalar(0, pa.int32()), 2_000_000)
+        names = pa.DictionaryArray.from_arrays(repeated, ["x" * 1000])
+        own = pa.field("name", names.type, metadata={"PARQUET:field_id": "1"})
+        rows_of_it = pa.table([names], schema=pa.schema([own]))
+        pq.write_table(rows_of_it, path, row_group_size=2_000_000, store_schema=False)
+        assert path.stat().st_size < 2**20
+
+        for statement in ("SELECT name FROM users", "SELECT max(length(name)) AS m FROM users"):
+            with pytest.raises(QueryLimit, match=r"takes? more") as caught:
+                query(neve.database, statement)
+            assert "fewer columns" in caught.value.next_step
+        assert rows(neve.database, "SELECT 1 AS one") == [{"one": 1}]
 
 
 @pytest.mark.promise(62)

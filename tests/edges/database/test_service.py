@@ -273,6 +273,17 @@ def test_every_fifth_write_counts_small_files_also_after_a_restart(neve, databas
     assert found == [(False, None)] * 4 + [(True, 5), (False, None)]
 
 
+def test_where_counting_is_off_nothing_is_recommended(tmp_path):
+    with open_neve(tmp_path, compaction={"enabled": False}) as neve:
+        create(neve.database)
+        answers = [write(neve.database, {"name": "a"}) for _ in range(5)]
+        # It can still be asked for.
+        assert neve.database.begin_compact(ask("COMPACT")).rewrite_job_id is not None
+
+    found = {(a.compaction_recommended, a.small_files_count) for a in answers}
+    assert found == {(False, None)}
+
+
 @pytest.mark.promise(53)
 def test_a_count_that_fails_fails_no_write(neve, database, monkeypatch):
     def fail(table):

@@ -17,6 +17,7 @@ from tests.edges.database.lake import open_neve
 from tests.slow.api.test_postman import ROOT, tool
 
 from neve.access.rights import Grant, Role
+from neve.aws_lambda.__main__ import main
 from neve.aws_lambda.function import Function
 from neve.aws_lambda.runner import INVOCATIONS, Runner
 from neve.database.bodies import REQUEST
@@ -147,3 +148,13 @@ def test_it_is_started_by_its_name():
             connection.close()
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("port", ["taken", "99999"])
+def test_a_port_that_cannot_be_had_is_one_sentence(function, capsys, port):
+    with Runner(function, port=0) as runner, pytest.raises(SystemExit) as ended:
+        main(["--port", str(runner.server_port) if port == "taken" else port])
+    assert ended.value.code == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Error: Port ")
+    assert told.count("\n") == 1
