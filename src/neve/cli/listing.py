@@ -44,7 +44,9 @@ class Listing:
         sentences = [index for index in self._all if self._is_sentence(index)]
         fixed = sum(w for index, w in enumerate(self._widths) if index not in sentences)
         left = width - fixed - GAP * (len(self._headers) - 1)
-        if self._total(self._all) <= width or (sentences and left >= LEAST_WIDTH * len(sentences)):
+        # Of columns that must shrink each gets as much as the others.
+        needed = max([LEAST_WIDTH, *map(self._longest_word, sentences)]) * len(sentences)
+        if self._total(self._all) <= width or (sentences and left >= needed):
             yield self._table(sentences)
         else:
             yield from self._stacked(width, sentences)
@@ -60,6 +62,10 @@ class Listing:
         return self._widths[index] >= LEAST_WIDTH and any(
             " " in QUOTED.sub("", cell) for cell in self._columns[index]
         )
+
+    def _longest_word(self, index: int) -> int:
+        """An id or a name in a sentence is not broken either."""
+        return max(cell_len(word) for cell in self._columns[index] for word in cell.split())
 
     def _is_figure(self, index: int) -> bool:
         cells = self._columns[index]
