@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+#: As type checkers know it. The module that has it takes longer to be imported than all that comes
+#: before a command sees to signals, and a Ctrl-C in between would end in a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from neve.neve import Neve
 

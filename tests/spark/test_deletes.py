@@ -59,7 +59,7 @@ def test_only_files_with_deletes_are_rewritten(lake):
     outcome = lake.compact(table, Strategy.DELETE_FILES)
 
     assert (len(hit), len(untouched)) == (1, 2)
-    assert outcome.reason == "1 files became 1."
+    assert outcome.reason == "1 file became 1."
     assert proved(outcome) == (10, 4, 6, "metadata")
     assert untouched < lake.paths(table)
     assert lake.facts(table).delete_files == ()

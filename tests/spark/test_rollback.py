@@ -33,7 +33,7 @@ def test_to_a_snapshot(lake):
 
     after = lake.facts(table)
     assert (outcome.operation, outcome.status) == ("rollback", Status.SUCCEEDED)
-    assert outcome.reason.endswith(f" {before.snapshot_id} and left 1 behind.")
+    assert outcome.reason.endswith(f" {before.snapshot_id} and left 1 snapshot behind.")
     assert (after.snapshot_id, lake.paths(table), lake.rows(table)) == (
         before.snapshot_id,
         paths,

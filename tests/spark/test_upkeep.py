@@ -108,7 +108,7 @@ def test_position_deletes_become_vectors_after_an_upgrade(lake):
 
     outcome = run(lake, table, REWRITE_DELETES)
 
-    assert outcome.reason == "1 position delete files became 0 and 3 deletion vectors."
+    assert outcome.reason == "1 position delete file became 0 and 3 deletion vectors."
     assert lake.rows(table) == rows
 
 
@@ -130,7 +130,7 @@ def test_dangling_deletes_go_and_a_global_equality_delete_stays(lake):
 
     outcome = run(lake, table, REMOVE_DANGLING)
 
-    assert outcome.reason == "1 delete files that applied to no data file were dropped."
+    assert outcome.reason == "1 delete file that applied to no data file was dropped."
     assert [delete.partition for delete in lake.facts(table).delete_files] == [(0, ())]
     assert lake.rows(table) == rows
     assert "Row(id=5, kind='k1')" in rows

@@ -56,7 +56,12 @@ WhereOption = Annotated[
 ]
 StrategyOption = Annotated[
     Strategy | None,
-    typer.Option("--strategy", help="Which problem to cure; auto by default."),
+    # All of them as a choice are longer than a line has room for.
+    typer.Option(
+        "--strategy",
+        metavar="<strategy>",
+        help=f"Which problem to cure; auto by default. One of {', '.join(Strategy)}.",
+    ),
 ]
 SortOption = Annotated[
     str | None, typer.Option("--sort-by", help="Columns for sort and zorder, comma-separated.")

@@ -19,6 +19,8 @@ INDENT = 4
 ID = re.compile(r"[0-9a-z]{8,}")
 #: A space inside of a name makes it no sentence.
 QUOTED = re.compile(r"`[^`]*`")
+#: What stands in a cell about which there is nothing to say.
+NOTHING = "–"
 
 
 class Listing:
@@ -42,7 +44,9 @@ class Listing:
         sentences = [index for index in self._all if self._is_sentence(index)]
         fixed = sum(w for index, w in enumerate(self._widths) if index not in sentences)
         left = width - fixed - GAP * (len(self._headers) - 1)
-        if self._total(self._all) <= width or (sentences and left >= LEAST_WIDTH * len(sentences)):
+        # Of columns that must shrink each gets as much as the others.
+        needed = max([LEAST_WIDTH, *map(self._longest_word, sentences)]) * len(sentences)
+        if self._total(self._all) <= width or (sentences and left >= needed):
             yield self._table(sentences)
         else:
             yield from self._stacked(width, sentences)
@@ -58,6 +62,10 @@ class Listing:
         return self._widths[index] >= LEAST_WIDTH and any(
             " " in QUOTED.sub("", cell) for cell in self._columns[index]
         )
+
+    def _longest_word(self, index: int) -> int:
+        """An id or a name in a sentence is not broken either."""
+        return max(cell_len(word) for cell in self._columns[index] for word in cell.split())
 
     def _is_figure(self, index: int) -> bool:
         cells = self._columns[index]
@@ -77,20 +85,21 @@ class Listing:
 
     def _stacked(self, width: int, sentences: Sequence[int]) -> Iterable[RenderableType]:
         """As many columns in a line as fit; the others below it, each after its name."""
+        told = [index for index in self._all if any(map(_is_told, self._columns[index]))]
         side: list[int] = []
-        for index in self._all:
+        for index in told:
             if index not in sentences and self._total([*side, index]) <= width:
                 side.append(index)
         # One that is longer than a line stands above the others: the terminal breaks it.
-        above = [index for index in self._all[:1] if index not in side and index not in sentences]
-        below = [index for index in self._all if index not in side and index not in above]
+        above = [index for index in told[:1] if index not in side and index not in sentences]
+        below = [index for index in told if index not in side and index not in above]
         yield self._line(self._headers, side, bold=True)
         for row in self._rows:
             for index in above:
                 yield unbroken(row[index])
             yield self._line(row, side)
             for index in below:
-                if row[index]:
+                if _is_told(row[index]):
                     yield self._below(index, row[index], sentences)
 
     def _below(self, index: int, cell: str, sentences: Sequence[int]) -> RenderableType:
@@ -107,6 +116,10 @@ class Listing:
         line = unbroken((" " * GAP).join(parts).rstrip())
         line.style = "bold" if bold else ""
         return line
+
+
+def _is_told(cell: str) -> bool:
+    return cell not in ("", NOTHING)
 
 
 def unbroken(text: str, style: str = "") -> Text:

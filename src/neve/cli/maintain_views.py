@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from neve.cli.render import table_of
 from neve.cli.short_ids import short
+from neve.model.counts import many
 from neve.model.maintenance import OperationReport, ReportStatus, TableReport
 from neve.model.operation import Operation
 from neve.model.sizes import format_size
@@ -154,7 +155,8 @@ def _planned(reports: Sequence[TableReport]) -> list[RenderableType]:
 
 def _left(tables: int) -> list[RenderableType]:
     left = tables - MAX_TABLES
-    return [f"… and {left} more tables: --all or -o json shows them"] if left > 0 else []
+    more = many(left, "more table")
+    return [f"… and {more}: --all or -o json shows them"] if left > 0 else []
 
 
 def _troubles(reports: Sequence[TableReport]) -> list[RenderableType]:
@@ -186,7 +188,7 @@ def _count(reports: Sequence[TableReport], is_dry: bool) -> str:
         (totals.tables_failed, "failed"),
     ]
     said = ", ".join(f"{count} {what}" for count, what in parts if count)
-    tables = "1 table" if len(reports) == 1 else f"{len(reports)} tables"
+    tables = many(len(reports), "table")
     return f"{tables}: {said or 'nothing to do'}"
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from neve.cli.listing import Listing, unbroken
 from neve.cli.short_ids import short, shortened
+from neve.model.counts import many
 from neve.model.facts import TableFacts
 from neve.model.groups import Cost, FileGroup
 from neve.model.health import Advice, Health, Tier
@@ -145,7 +146,7 @@ def _render_partitions(health: Health) -> RenderableType:
     left = len(health.partitions) - len(rows)
     headers = ("partition", "files", "small", "deletes", "size")
     table = table_of((*headers, "fragment", "small-file", "time", "total"), rows)
-    return Group(table, f"… and {left} more partitions") if left > 0 else table
+    return Group(table, f"… and {many(left, 'more partition')}") if left > 0 else table
 
 
 def render_plan(plan: CompactionPlan) -> RenderableType:
@@ -168,12 +169,12 @@ def render_plan(plan: CompactionPlan) -> RenderableType:
     seconds, usd = plan.cost.seconds, plan.cost.usd
     lines: list[RenderableType] = [head, table_of(headers, rows)]
     if (left := len(plan.groups) - len(rows)) > 0:
-        lines.append(f"… and {left} more groups")
+        lines.append(f"… and {many(left, 'more group')}")
     lines += why_engines(plan.groups)
     lines.append(
         f"cost ${usd.expected:.6f} (${usd.low:.6f}–${usd.high:.6f}), "
         f"{seconds.expected:.1f} s ({seconds.low:.1f}–{seconds.high:.1f}), "
-        f"gain {plan.gain:.0f} file opens per scan"
+        f"gain {many(round(plan.gain), 'file open')} per scan"
     )
     lines += [f"[dim]{escape(line)}[/]" for line in why_left_alone(plan.reasons)]
     return Group(*lines)
@@ -203,12 +204,11 @@ def why_engines(groups: Sequence[FileGroup]) -> list[RenderableType]:
         for (engine, _), told in reasons[:MAX_REASONS]
     ]
     more = len(reasons) - len(told)
-    return [*told, *([f"… and {more} more reasons: -o json has them"] if more > 0 else [])]
+    return [*told, *([f"… and {many(more, 'more reason')}: -o json has them"] if more > 0 else [])]
 
 
 def _groups(reasons: Counter[str]) -> str:
-    count = reasons.total()
-    return f"{count} {'group' if count == 1 else 'groups'}"
+    return many(reasons.total(), "group")
 
 
 def _example(reasons: Counter[str]) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from neve.cli.listing import NOTHING
 from neve.cli.render import MAX_ROWS, table_of
 from neve.cli.short_ids import short, shortened
 from neve.model.durations import format_duration
@@ -18,8 +19,6 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.sizes import format_size
 from neve.model.steps import ExpireSnapshots
 from neve.model.table import TableRef
-
-NOTHING = "–"
 
 
 def moment(at: datetime) -> str:

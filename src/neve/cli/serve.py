@@ -25,7 +25,12 @@ class RoleChoice(StrEnum):
 def serve(
     role: Annotated[
         list[RoleChoice] | None,
-        typer.Option("--role", help="What this process does; may be given several times."),
+        # All of them as a choice are longer than a line has room for.
+        typer.Option(
+            "--role",
+            metavar="<role>",
+            help=f"What this process does; may be given several times: {', '.join(RoleChoice)}.",
+        ),
     ] = None,
     host: Annotated[
         str | None, typer.Option(help="The address that the API listens on (127.0.0.1).")

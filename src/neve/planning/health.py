@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
+from neve.model.counts import many
 from neve.model.facts import DataFileFacts, PartitionKey, TableFacts
 from neve.model.health import Finding, Health, PartitionHealth, ScanGain, Tier
 from neve.model.policy import CompactionPolicy
@@ -166,8 +167,8 @@ def _findings(
             "small_files",
             _as_it_matters(tier, gain.file_opens),
             f"{small} of {files} files are smaller than {format_size(policy.small_file_bytes)} "
-            f"and share a partition with others: a full scan opens {gain.file_opens:,} files more "
-            "than it needs.",
+            "and share a partition with others: a full scan opens "
+            f"{many(gain.file_opens, 'file')} more than it needs.",
             small / files,
             SMALL_FILE_SHARE[0],
             f"neve compact {facts.table.typed}",
@@ -176,8 +177,9 @@ def _findings(
         yield Finding(
             "delete_debt",
             _as_it_matters(tier, gain.deletes_applied),
-            f"{len(facts.delete_files)} delete files stand beside {files} data files: a full scan "
-            f"applies deletes {gain.deletes_applied:,} times.",
+            f"{many(len(facts.delete_files), 'delete file')} beside "
+            f"{many(files, 'data file')}: a full scan applies deletes "
+            f"{many(gain.deletes_applied, 'time')}.",
             delete_ratio,
             DELETE_RATIO[0],
             f"neve compact {facts.table.typed} --strategy delete_files",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neve.model.counts import many
 from neve.model.facts import ENGINE_PROPERTY, TableFacts
 from neve.model.operation import Operation
 from neve.model.outcome import CompactionStats, Outcome, Status
@@ -20,7 +21,7 @@ from neve.service.verify import Verdict
 def summary_of(changes: Sequence[Change]) -> str:
     removed = sum(len(change.removed) for change in changes)
     added = sum(len(change.added) for change in changes)
-    return f"{removed} files became {added}."
+    return f"{many(removed, 'file')} became {added}."
 
 
 def outcome_of(

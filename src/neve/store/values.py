@@ -62,5 +62,6 @@ def table_busy(holder: str, table: TableRef) -> TableBusy:
 def lease_lost(lease: Lease) -> LeaseLost:
     return LeaseLost(
         f"Job {lease.job_id} lost its claim on table {lease.table} and must not commit.",
-        next_step="Run the command again.",
+        next_step="Run the command again; where this machine stood still meanwhile, raise "
+        "state.lease_seconds.",
     )

@@ -6,13 +6,21 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
+import neve
 from neve.cli.commands import COMMANDS, PANELS, build
 from neve.cli.main import app
 
+#: Where the package is found without what other packages do at the start of Python.
+IN_SRC: Any = {
+    "env": {"PYTHONPATH": str(Path(neve.__file__).parents[1])},
+    "capture_output": True,
+    "text": True,
+}
 HEAVY = ("neve.neve", "pyarrow", "pyiceberg", "pyspark", "rich")
 
 
@@ -28,6 +36,18 @@ def test_the_list_imports_nothing_heavy(words):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_signals_are_seen_to_before_much_is_imported():
+    """Until then a Ctrl-C ends the command with a traceback."""
+    program = (
+        "import sys\nbefore = set(sys.modules)\nimport neve.cli.start\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", program], **IN_SRC)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"neve.cli.start", "signal"} <= set(done.stdout.split())
+    assert {"typing", "re", "contextlib"}.isdisjoint(done.stdout.split())
 
 
 def test_without_words_all_commands_are_shown(run):

@@ -57,7 +57,7 @@ def test_a_dry_run_is_the_default(run_json, table):
     document, code = run_json("expire", "db.events")
 
     assert code == 0
-    assert document["reason"].startswith("1 snapshots older than 7d go, and 1 files of ")
+    assert document["reason"].startswith("1 snapshot older than 7d goes, and 1 file of ")
     assert [s["snapshot_id"] for s in document["expired"]] == ["1"]
     assert [(k["snapshot_id"], k["reason"]) for k in document["kept"]] == [
         ("3", "branch main points to it"),
@@ -176,7 +176,7 @@ def test_what_another_table_reaches_is_said_and_stays(run, run_json, lake, table
     needed = table.snapshot_by_id(1).manifest_list
     copy = lake.create("db2.copy", table.schema())
     lake.commit(copy, Manifest([FileEntry(needed)]))
-    sentence = "1 files stay, because table lake.db2.copy reaches them."
+    sentence = "1 file stays, because table lake.db2.copy reaches it."
 
     document, _ = run_json("expire", "db.events")
     assert (document["notes"], document["freed"]) == ([sentence], [])

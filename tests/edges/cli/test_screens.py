@@ -248,6 +248,13 @@ def test_what_every_command_says_of_itself(screen, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_no_kind_of_a_value_is_broken(width):
+    """`<auto|small_` in one line and `files>` in the next can be read by nobody."""
+    text = (SCREENS / f"help-{width}.txt").read_text(encoding="utf-8")
+    assert re.findall(r"^│ +[\w|]+\]?>.*", text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_all_commands(screen, width):
     check("neve", width, screen(width, ()))
 

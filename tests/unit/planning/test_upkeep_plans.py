@@ -112,7 +112,7 @@ def test_only_specs_with_many_manifests_are_rewritten():
     ("manifests", "reason"),
     [
         ([], "There are no manifests."),
-        ([manifest(0)], "1 manifests of 1 have not been rewritten yet; it takes 10."),
+        ([manifest(0)], "1 of 1 manifest has not been rewritten yet; it takes 10."),
         (
             [manifest(i, 8 * MB) for i in range(10)],
             "10 manifests would become about 10, which saves too little.",
@@ -161,7 +161,7 @@ def test_deletes_of_one_file_are_merged_in_their_partition_only():
 
     plan = plan_positions(table_facts(files, deletes))
 
-    assert plan.reason == "2 position delete files in 1 partitions become at most 1."
+    assert plan.reason == "2 position delete files in 1 partition become at most 1."
     assert json.loads(plan.steps[0].filter) == {"type": "in", "term": "day", "values": ["mon"]}
     assert plan.steps[0].options["min-input-files"] == "2"
 
@@ -274,14 +274,14 @@ def test_a_global_equality_delete_reaches_partitions_of_every_spec():
     plan = plan_remove_dangling_deletes(facts, NOW)
 
     assert plan.steps == (RemoveDanglingDeletes((gone.path,)),)
-    assert plan.reason == "1 of 2 delete files apply to no data file."
+    assert plan.reason == "1 of 2 delete files applies to no data file."
 
 
 @pytest.mark.parametrize(
     ("deletes", "reason"),
     [
         ([], "The table has no delete files."),
-        ([position("d1")], "All of its 1 delete files apply to a data file."),
+        ([position("d1")], "Each of its 1 delete file applies to a data file."),
     ],
 )
 def test_deletes_that_apply_are_left_alone(deletes, reason):

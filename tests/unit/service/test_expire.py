@@ -205,7 +205,7 @@ def test_files_that_another_table_reaches_stay_and_the_dry_run_says_so(services,
     outcome = run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f3" not in [file.path for file in plan.steps[0].freed]
-    assert plan.steps[0].notes == ("1 files stay, because table lake.db.copy reaches them.",)
+    assert plan.steps[0].notes == ("1 file stays, because table lake.db.copy reaches it.",)
     assert sorted(lake.deleted_paths) == sorted(set(FREED) - {"file:///lake/f3"})
     assert outcome.figures_after["files_freed"] == 5
 
@@ -219,7 +219,7 @@ def test_a_table_that_takes_a_file_after_the_plan_keeps_it(services, lake):
     outcome = run_operation(services, TABLE, OPERATION)
 
     assert "file:///lake/f3" not in lake.deleted_paths
-    assert outcome.reason.endswith("1 files are reached again, or by other tables, and stay.")
+    assert outcome.reason.endswith("1 file is reached again, or by other tables, and stays.")
 
 
 def test_every_table_is_asked_anew_right_before_files_are_deleted(services, lake):
@@ -270,7 +270,7 @@ def test_files_that_cannot_be_deleted_are_remembered(services, lake, store):
 
     assert store.uncommitted_files(TABLE) == ["file:///lake/f1"]
     assert (outcome.figures_after["files_freed"], outcome.figures_after["files_left"]) == (5, 1)
-    assert "1 files could not be deleted" in outcome.reason
+    assert "1 file could not be deleted" in outcome.reason
 
 
 @pytest.mark.parametrize(

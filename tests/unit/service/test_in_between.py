@@ -88,7 +88,7 @@ def test_an_append_right_after_a_rollback_is_no_failure_of_it(services, lake, st
 
     assert (outcome.status, outcome.snapshot_after, lineage(lake)) == (Status.SUCCEEDED, 3, [3, 1])
     assert outcome.reason == (
-        "Went to snapshot 1 and left 1 behind. "
+        "Went to snapshot 1 and left 1 snapshot behind. "
         "Another writer has moved main on to snapshot 3 since."
     )
     assert state_of(store) is JobState.SUCCEEDED

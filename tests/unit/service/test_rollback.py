@@ -34,7 +34,7 @@ def test_going_back_by_snapshot(back, lake, store):
     outcome = back(snapshot_id=1)
 
     assert (outcome.status, outcome.operation) == (Status.SUCCEEDED, "rollback")
-    assert outcome.reason == "Went to snapshot 1 and left 2 behind."
+    assert outcome.reason == "Went to snapshot 1 and left 2 snapshots behind."
     assert (outcome.snapshot_before, outcome.snapshot_after) == (3, 1)
     assert (outcome.stats.files_before, outcome.stats.files_after) == (6, 4)
     assert (lake.facts.snapshot_id, len(lake.facts.data_files)) == (1, 4)

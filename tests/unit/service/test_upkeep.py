@@ -69,7 +69,7 @@ def lake():
 SENTENCES = {
     Operation.REWRITE_MANIFESTS: "4 manifests became 1.",
     Operation.REWRITE_POSITION_DELETE_FILES: "4 position delete files became 2.",
-    Operation.REMOVE_DANGLING_DELETES: "1 delete files that applied to no data file were dropped.",
+    Operation.REMOVE_DANGLING_DELETES: "1 delete file that applied to no data file was dropped.",
     Operation.COMPUTE_TABLE_STATS: "Distinct values were counted in id, day.",
     Operation.COMPUTE_PARTITION_STATS: "The partitions of snapshot 1 were counted.",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from neve.model.counts import many
 from neve.model.errors import InputError
 from neve.model.facts import ColumnFacts, StatisticsKind, TableFacts
 from neve.model.operation import Operation
@@ -28,7 +29,7 @@ def plan_compute_table_stats(
     known = known_fields(facts)
     if wanted <= known:
         reason = (
-            f"Statistics of {len(wanted)} columns are there, and no row has changed since."
+            f"Statistics of {many(len(wanted), 'column')} are there, and no row has changed since."
             if wanted
             else "No column can have statistics."
         )

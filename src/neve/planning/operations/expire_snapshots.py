@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from neve.model.counts import many, verb
 from neve.model.durations import format_duration
 from neve.model.expiry import (
     Consumer,
@@ -65,13 +66,19 @@ def describe(step: ExpireSnapshots, rules: ExpiryRules) -> str:
         kept = f"; kept although older: {len(step.kept)}" if step.kept else ""
         sentence = f"No snapshot older than {age} can go{kept}."
     else:
+        gone = len(step.expired)
         sentence = (
-            f"{len(step.expired):,} snapshots older than {age} go, and "
-            f"{len(step.freed):,} files of {format_size(step.freed_bytes)} with them."
+            f"{many(gone, 'snapshot')} older than {age} {verb(gone, 'goes', 'go')}, and "
+            f"{many(len(step.freed), 'file')} of {format_size(step.freed_bytes)} with "
+            f"{verb(gone, 'it', 'them')}."
         )
     if not (step.tags or step.dropped_refs):
         return sentence
-    return f"{sentence} {len(step.tags)} tags are set, {len(step.dropped_refs)} refs dropped."
+    tags = len(step.tags)
+    return (
+        f"{sentence} {many(tags, 'tag')} {verb(tags, 'is', 'are')} set, "
+        f"{many(len(step.dropped_refs), 'ref')} dropped."
+    )
 
 
 @dataclass(slots=True)

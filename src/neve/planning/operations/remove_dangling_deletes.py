@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from neve.model.counts import many, verb
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.plan import Plan
@@ -18,7 +19,7 @@ def plan_remove_dangling_deletes(facts: TableFacts, now: datetime) -> Plan[Remov
     count = len(facts.delete_files)
     if not dangling:
         reason = (
-            f"All of its {count} delete files apply to a data file."
+            f"Each of its {many(count, 'delete file')} applies to a data file."
             if count
             else "The table has no delete files."
         )
@@ -28,5 +29,6 @@ def plan_remove_dangling_deletes(facts: TableFacts, now: datetime) -> Plan[Remov
         facts,
         now,
         [RemoveDanglingDeletes(tuple(dict.fromkeys(delete.path for delete in dangling)))],
-        f"{len(dangling)} of {count} delete files apply to no data file.",
+        f"{len(dangling)} of {many(count, 'delete file')} "
+        f"{verb(len(dangling), 'applies', 'apply')} to no data file.",
     )

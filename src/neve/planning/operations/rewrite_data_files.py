@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from neve.model.counts import many
+from neve.model.counts import many, verb
 from neve.model.facts import (
     LAYOUT_PROPERTY,
     TARGET_SIZE_PROPERTY,
@@ -142,7 +142,7 @@ class Selector:
         )
         for group in groups:
             yield self._candidate(
-                group, 1, strategy, f"{len(group)} files below {self._size(self.policy)}"
+                group, 1, strategy, f"{many(len(group), 'file')} below {self._size(self.policy)}"
             )
 
     def _with_deletes(
@@ -168,7 +168,11 @@ class Selector:
         total = sum(file.size_bytes for file in group)
         outputs = max(1, math.ceil(total / self.effective_target_bytes))
         hit = sum(1 for file in group if file.path in self.assessment.deletes)
-        rule = f"{self._delete_files(group)} delete files apply to {hit} of {len(group)} files"
+        deletes = self._delete_files(group)
+        rule = (
+            f"{many(deletes, 'delete file')} {verb(deletes, 'applies', 'apply')} to {hit} of "
+            f"{many(len(group), 'file')}"
+        )
         return self._candidate(group, min(outputs, len(group)), strategy, rule)
 
     def _to_be_ordered(

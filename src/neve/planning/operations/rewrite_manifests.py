@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from neve.model.counts import many, verb
 from neve.model.facts import ManifestContent, ManifestFacts, TableFacts
 from neve.model.operation import Operation
 from neve.model.plan import Plan
@@ -85,12 +86,14 @@ def _why_not(
     """Why the manifests of one spec are left alone, or None."""
     count = len(manifests)
     if any(manifest.file_count is None for manifest in manifests):
-        return f"{count} manifests are left alone, because a writer did not count their files"
+        left = f"{many(count, 'manifest')} {verb(count, 'is', 'are')} left alone"
+        return f"{left}, because a writer did not count their files"
     # What an earlier run wrote is as large as it gets: sizes after compression are not foreseen.
     fresh = sum(1 for manifest in manifests if manifest.added_snapshot_id not in settled)
     if fresh < thresholds.min_manifests:
         return (
-            f"{fresh} manifests of {count} have not been rewritten yet; "
+            f"{fresh} of {many(count, 'manifest')} {verb(fresh, 'has', 'have')} not been "
+            "rewritten yet; "
             f"it takes {thresholds.min_manifests}"
         )
     outputs = expected_manifests(manifests, target_bytes)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from neve.model.counts import many
 from neve.model.facts import (
     DataFileFacts,
     DeleteFileFacts,
@@ -65,7 +66,8 @@ def plan_rewrite_position_delete_files(
         # One commit or none: partial progress hides commits that failed.
         "partial-progress.enabled": "false",
     }
-    reason = f"{inputs} position delete files in {len(chosen)} partitions become at most {outputs}."
+    places = many(len(chosen), "partition")
+    reason = f"{inputs:,} position delete files in {places} become at most {outputs:,}."
     return _act(facts, chosen, options, reason, now)
 
 
@@ -116,7 +118,8 @@ def _why_not(by_partition: dict[PartitionKey, list[DeleteFileFacts]], min_files:
         return "No position delete file applies to the table."
     count = sum(len(deletes) for deletes in by_partition.values())
     return (
-        f"{count} position delete files in {len(by_partition)} partitions cannot be merged into "
+        f"{many(count, 'position delete file')} in {many(len(by_partition), 'partition')} "
+        "cannot be merged into "
         f"fewer ({min_files} small ones in a partition are needed)."
     )
 

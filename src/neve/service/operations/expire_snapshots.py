@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar, Self
 
+from neve.model.counts import many, verb
 from neve.model.errors import CatalogError, CommitConflict, ExecutionError, JobRefused
 from neve.model.expiry import ExpiryRules, TagToSet
 from neve.model.facts import TableFacts
@@ -201,15 +202,23 @@ class ExpireSnapshotsOperation:
         files, size = after.get("files_freed", 0), after.get("bytes_freed", 0)
         step = plan.steps[0]
         parts = [
-            f"{len(step.expired):,} snapshots expired, "
-            f"{files:,} files of {format_size(size)} were deleted."
+            f"{many(len(step.expired), 'snapshot')} expired, "
+            f"{many(files, 'file')} of {format_size(size)} {verb(files, 'was', 'were')} deleted."
         ]
         if step.tags or step.dropped_refs:
-            parts.append(f"{len(step.tags)} tags were set, {len(step.dropped_refs)} dropped.")
+            tags = len(step.tags)
+            parts.append(
+                f"{many(tags, 'tag')} {verb(tags, 'was', 'were')} set, "
+                f"{len(step.dropped_refs)} dropped."
+            )
         if left := after.get("files_left", 0):
-            parts.append(f"{left:,} files could not be deleted and are left to the next sweep.")
+            are = verb(left, "is", "are")
+            files_left = many(left, "file")
+            parts.append(f"{files_left} could not be deleted and {are} left to the next sweep.")
         if spared := after.get("files_spared", 0):
-            parts.append(f"{spared:,} files are reached again, or by other tables, and stay.")
+            are, stay = verb(spared, "is", "are"), verb(spared, "stays", "stay")
+            other = many(spared, "file")
+            parts.append(f"{other} {are} reached again, or by other tables, and {stay}.")
         return " ".join(parts)
 
 
@@ -336,4 +345,5 @@ def _twin_refusal(table: TableRef, twin: TableRef) -> str:
 def _shared_notes(needed: Mapping[str, TableRef]) -> Iterator[str]:
     """Who keeps files that would be free otherwise."""
     for table, files in sorted(Counter(needed.values()).items()):
-        yield f"{files:,} files stay, because table {table} reaches them."
+        stay, them = verb(files, "stays", "stay"), verb(files, "it", "them")
+        yield f"{many(files, 'file')} {stay}, because table {table} reaches {them}."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from neve.model.counts import many, verb
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.plan import Plan
@@ -40,4 +41,5 @@ class RemoveDanglingDeletesOperation(ChangesDeletes):
         after: Mapping[str, int],
     ) -> str:
         gone = before["dangling_delete_files"] - after["dangling_delete_files"]
-        return f"{gone} delete files that applied to no data file were dropped."
+        files, were = many(gone, "delete file"), verb(gone, "was", "were")
+        return f"{files} that applied to no data file {were} dropped."

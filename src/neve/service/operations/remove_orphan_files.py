@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from neve.model.counts import many, verb
 from neve.model.errors import InputError
 from neve.model.facts import TableFacts
 from neve.model.job import JobRequest
@@ -122,7 +123,8 @@ def restore(context: JobContext, paths: Sequence[str]) -> Outcome:
         table=context.table,
         operation=OPERATION,
         status=Status.SUCCEEDED,
-        reason=f"{len(chosen)} files were taken off the quarantine.",
+        reason=f"{many(len(chosen), 'file')} {verb(len(chosen), 'was', 'were')} taken off the "
+        "quarantine.",
         started_at=context.started_at,
         finished_at=services.clock(),
     )
@@ -176,7 +178,8 @@ def _change(found: Found, held: HeldLease, *, quarantine: bool, purge: bool) -> 
 
 
 def _sentence(report: SweepReport) -> str:
-    return f"{report.found.files} orphans of {format_size(report.found.size_bytes)} were found."
+    files, size = report.found.files, format_size(report.found.size_bytes)
+    return f"{many(files, 'orphan')} of {size} {verb(files, 'was', 'were')} found."
 
 
 def _outcome(found: Found, changes: Changes, started_at: datetime) -> Outcome:
@@ -228,9 +231,12 @@ def _outcome(found: Found, changes: Changes, started_at: datetime) -> Outcome:
 def _what_happened(report: SweepReport, changes: Changes) -> str:
     parts, purged = [_sentence(report)], changes.purged_totals
     if changes.quarantined:
-        parts.append(f"{changes.quarantined} were put into quarantine.")
+        parts.append(
+            f"{changes.quarantined} {verb(changes.quarantined, 'was', 'were')} put into quarantine."
+        )
     if purged.files:
-        parts.append(f"{purged.files} were deleted, {format_size(purged.size_bytes)}.")
+        were = verb(purged.files, "was", "were")
+        parts.append(f"{purged.files} {were} deleted, {format_size(purged.size_bytes)}.")
     if changes.released:
         parts.append(
             f"{len(changes.released)} left the quarantine, because they are orphans no more."

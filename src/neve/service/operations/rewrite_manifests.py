@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from neve.model.counts import many
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.plan import Plan
@@ -51,4 +52,4 @@ class RewriteManifestsOperation(CommitsSnapshots):
         before: Mapping[str, int],
         after: Mapping[str, int],
     ) -> str:
-        return f"{before['manifests']} manifests became {after['manifests']}."
+        return f"{many(before['manifests'], 'manifest')} became {after['manifests']}."

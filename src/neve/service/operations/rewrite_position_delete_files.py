@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from neve.model.counts import many
 from neve.model.facts import TableFacts
 from neve.model.operation import Operation
 from neve.model.plan import Plan
@@ -53,6 +54,6 @@ class RewritePositionDeleteFilesOperation(ChangesDeletes):
         after: Mapping[str, int],
     ) -> str:
         vectors = after["deletion_vectors"]
-        beside = f" and {vectors} deletion vectors" if vectors else ""
-        count = "position_delete_files"
-        return f"{before[count]} position delete files became {after[count]}{beside}."
+        beside = f" and {many(vectors, 'deletion vector')}" if vectors else ""
+        was, became = (figures["position_delete_files"] for figures in (before, after))
+        return f"{many(was, 'position delete file')} became {became}{beside}."

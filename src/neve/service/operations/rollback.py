@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
+from neve.model.counts import many
 from neve.model.errors import InputError, JobRefused
 from neve.model.facts import SnapshotFacts, TableFacts
 from neve.model.job import ROLLBACK, TURN, JobRequest, JobState
@@ -237,7 +238,8 @@ def _outcome(
 ) -> Outcome:
     kept = {s.snapshot_id for s in replace(after, snapshot_id=target.snapshot_id).ancestry()}
     left_behind = [s for s in before.ancestry() if s.snapshot_id not in kept]
-    reason = f"Went to snapshot {target.snapshot_id} and left {len(left_behind)} behind."
+    left = many(len(left_behind), "snapshot")
+    reason = f"Went to snapshot {target.snapshot_id} and left {left} behind."
     if after.snapshot_id != target.snapshot_id:
         reason += f" Another writer has moved main on to snapshot {after.snapshot_id} since."
     return Outcome(
