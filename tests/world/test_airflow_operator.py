@@ -21,7 +21,7 @@ EVENT_DAG = CHECKOUT.joinpath(
     "integrations/airflow/src/neve_provider/example_dags/compact_on_new_snapshot.py"
 )
 NIGHTLY = CHECKOUT / "dags" / "iceberg_maintenance.py"
-PATIENCE_SECONDS = 500
+PATIENCE_SECONDS = 900
 END_SECONDS = 120
 #: A task that holds a worker while it waits, and is tried again at once.
 RESUMED = """
