@@ -22,6 +22,8 @@ from neve.trino.connect import connect, trino_errors
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROGRAM = CHECKOUT / "tools" / "stack" / "stack.py"
+#: A part that starts beside other work may take longer than people would wait.
+PATIENT = {"NEVE_STACK_TIMEOUT": "600"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class RunningStack:
             self.command("up", part)
 
     def command(self, *arguments: str) -> None:
-        environment = os.environ | {"NEVE_STACK_HOME": str(self.home)}
+        environment = {**PATIENT, **os.environ, "NEVE_STACK_HOME": str(self.home)}
         command = [sys.executable, str(PROGRAM), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -21,8 +21,9 @@ __all__ = [
     "trino_connection",
 ]
 
-#: Programs that are not ours are started, and where nothing is cached, made first.
-PATIENCE_SECONDS = 900
+#: Programs that are not ours are started, and where nothing is cached, made first; a busy machine
+#: takes its time for that.
+PATIENCE_SECONDS = 1800
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 
 COMMAND = "from neve.cli.main import run; run()"
+#: A machine that does other things besides takes its time.
+END_SECONDS = 300
 SPARK = {
     "master": "local[2]",
     "conf": {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"},
@@ -52,7 +54,11 @@ def serving(config: Path, *roles: str) -> Iterator[str]:
             yield found[0] if found else first
         finally:
             server.terminate()
-            server.wait(90)
-            if copying is not None:
-                copying.wait(30)
-            server.stderr.close()
+            try:
+                server.wait(END_SECONDS)
+            finally:
+                server.kill()
+                server.wait()
+                if copying is not None:
+                    copying.wait()
+                server.stderr.close()

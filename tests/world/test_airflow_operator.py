@@ -21,7 +21,8 @@ EVENT_DAG = CHECKOUT.joinpath(
     "integrations/airflow/src/neve_provider/example_dags/compact_on_new_snapshot.py"
 )
 NIGHTLY = CHECKOUT / "dags" / "iceberg_maintenance.py"
-PATIENCE_SECONDS = 500
+PATIENCE_SECONDS = 900
+END_SECONDS = 120
 #: A task that holds a worker while it waits, and is tried again at once.
 RESUMED = """
 from datetime import UTC, datetime, timedelta
@@ -143,20 +144,20 @@ def running(airflow, variables):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        family = []
         try:
             until(lambda: is_ready(airflow), log)
             # Not before: a task that finds no API server fails, however often it may be tried.
             airflow.run(airflow.program, "dags", "unpause", "--yes", "--treat-dag-id-as-regex", ".")
             yield log
         finally:
-            with psutil.Process(process.pid).oneshot():
-                family = psutil.Process(process.pid).children(recursive=True)
+            # One that has ended by itself has no family, and why it ended is in the log.
+            whole = [psutil.Process(process.pid)] if process.poll() is None else []
+            family = [child for parent in whole for child in parent.children(recursive=True)]
             process.send_signal(signal.SIGINT)
-            process.wait(60)
-            _, left = psutil.wait_procs(family, timeout=20)
+            _, left = psutil.wait_procs([*whole, *family], timeout=END_SECONDS)
             for one in left:
                 one.kill()
+            process.wait()
     assert left == []
 
 

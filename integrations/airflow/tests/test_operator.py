@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import TaskDeferred
@@ -270,3 +273,12 @@ def test_a_job_document_is_enough_for_a_summary():
     from neve_provider.operators.neve import summary
 
     assert summary(job_document("j1", "succeeded"))["snapshot_after"] is None
+
+
+def test_the_task_of_the_readme_can_be_made():
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = {}
+    exec(compile(shown, "README.md", "exec"), names)
+
+    assert names["compact"].where == "event_date >= current_date - 7"

@@ -20,7 +20,6 @@ from neve.spark.launch import spark_home
 HOST = "127.0.0.1"
 #: Under two names: Spark begins a copy of a task on another host alone.
 HOSTS = (HOST, "localhost")
-START_SECONDS = 60.0
 EXECUTOR = "CoarseGrainedExecutorBackend"
 Found = TypeVar("Found")
 
@@ -87,7 +86,7 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     cluster = SparkCluster(f"spark://{HOST}:{port}", folder)
     try:
         _begin(cluster, "master", "master.Master", *_at(HOST), "--port", str(port))
-        wait_for("the master", lambda: _listens(port), START_SECONDS)
+        wait_for("the master", lambda: _listens(port))
         for number in range(workers):
             own = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"w{number}"))
             host = _at(HOSTS[number % len(HOSTS)])

@@ -17,7 +17,11 @@ DOCKERFILES = ("Dockerfile", "deploy/lambda/Dockerfile")
 LOCKS = [
     "requirements.lock",
     "requirements-java.lock",
-    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("deploy/*/*.lock")),
+    *sorted(
+        path.relative_to(ROOT).as_posix()
+        for top in ("deploy", "integrations")
+        for path in ROOT.glob(f"{top}/*/*.lock")
+    ),
 ]
 WORKFLOWS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(".github/workflows/*"))
 
