@@ -147,11 +147,12 @@ soak: setup ## A writer in every file, once a second, beside Neve and beside Ice
 conformance: setup ## Write docs/conformance.md from the marks of the tests.
 	$(BIN)/python tools/conformance.py docs/conformance.md
 
-bench-service: setup ## Benchmarks of queue, worker, scheduler and API.
+bench-service: setup ## Benchmarks of queue, worker, scheduler, API and writes.
 	$(BIN)/python benchmarks/job_queue.py --json-file $(RESULTS)/job_queue.json
 	$(BIN)/python benchmarks/service.py --json-file $(RESULTS)/service.json
 	$(BIN)/python benchmarks/service_reads.py --json-file $(RESULTS)/service_reads.json
 	$(BIN)/python benchmarks/warm_server.py --json-file $(RESULTS)/warm_server.json
+	$(BIN)/python benchmarks/group_commit.py --json-file $(RESULTS)/group_commit.json
 
 clean: ## Remove what the targets above made here (not the cache of jars).
 	rm -rf .venv .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -45,3 +45,16 @@ def test_errors_of_sql_have_a_first_line(lake, statement):
         engine_errors("Looking"),
     ):
         lake.sql(statement).collect()
+
+
+@pytest.mark.promise(61)
+@pytest.mark.parametrize("name", ["s3.secret-access-key", "adls.account-key", "fs.azure.sas.wh.x"])
+def test_spark_shows_no_secret_of_its_configuration(spark, name):
+    key = f"spark.sql.catalog.nobodys.{name}"
+    spark.conf.set(key, "canary-7Q")
+    try:
+        shown = {row.key: row.value for row in spark.sql("SET").collect()}
+    finally:
+        spark.conf.unset(key)
+    assert "redacted" in shown[key]
+    assert "canary-7Q" not in str(shown)
