@@ -103,6 +103,7 @@ class EngineUse:
 
     engine: str
     files: int
+    #: Of the input; what an engine wrote is in the summary of the snapshot.
     bytes: int
     seconds: float = 0.0
 

@@ -69,12 +69,11 @@ def run_in_tasks(run: StepRun) -> StepResult:
         # Nothing was committed. After an unknown commit nothing is called a leftover.
         run.remember_leftovers([file.path for r in written.values() for file in r.files])
         raise
-    made = [file for result in written.values() for file in result.files]
     return replace(
         done,
         refused=refused,
-        uses=_uses(made),
-        fell=_fell(run.step.engine, made),
+        uses=_uses(groups, written.values()),
+        fell=_fell(run.step.engine, [f for r in written.values() for f in r.files]),
         begun_again=sum(result.attempt > 0 for result in results),
     )
 
@@ -145,13 +144,22 @@ def _inputs(
     return run.services.surveyor.copy_inputs(run.table, run.base.snapshot_id, paths, asked, keys)
 
 
-def _uses(files: Iterable[WrittenFile]) -> tuple[EngineUse, ...]:
-    """Bytes by the engine that laid them down, input files by the one that did most."""
-    sizes, inputs = Counter[Engine](), Counter[Engine]()
-    for file in files:
-        sizes.update(file.segments)
-        inputs[file.engine] += len(file.inputs)
-    return tuple(EngineUse(e.value, inputs[e], sizes[e]) for e in Engine if sizes[e])
+def _uses(groups: Mapping[int, FileGroup], results: Iterable[TaskResult]) -> tuple[EngineUse, ...]:
+    """Input files by the engine that did most of a new one, input bytes by what each laid down.
+
+    Plans know what they will read, so that speeds are learned from that.
+    """
+    files, sizes = Counter[Engine](), Counter[Engine]()
+    for result in results:
+        sources = groups[result.group_id].files
+        laid = Counter[Engine]()
+        for file in result.files:
+            files[file.engine] += len(file.inputs)
+            laid.update(file.segments)
+        taken = {number for file in result.files for number in file.inputs}
+        size, total = sum(sources[number].size_bytes for number in taken), max(1, laid.total())
+        sizes.update({engine: size * part // total for engine, part in laid.items()})
+    return tuple(EngineUse(e.value, files[e], sizes[e]) for e in Engine if sizes[e])
 
 
 def _replacements(

@@ -120,10 +120,15 @@ def duckdb_rows(lake, table):
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_tiny_files_become_one_as_iceberg_would_have_written_it(lake, version):
     ours, theirs = both(lake, lambda t: lake.fill(t, *VALUES, files=4, rows=100), version)
+    size = sum(file.size_bytes for file in lake.facts(ours).data_files)
 
     outcome = check_twins(lake, ours, theirs, version)
 
     assert outcome.reason == "4 files became 1."
+    # Plans know the size of what they will read, and nothing of what becomes of it.
+    assert [(use.engine, use.files, use.bytes) for use in outcome.engine_use] == [
+        ("rewrite", 4, size)
+    ]
     assert lake.plan(ours).is_empty
 
 
