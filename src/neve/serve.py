@@ -257,11 +257,11 @@ class SchedulerPart:
 
     def _tick(self) -> None:
         while not self._stop.wait(self._tick_seconds):
-            self._told(lambda: self._turns.tick(self._neve.now()))
+            self._told(lambda: self._turns.tick(self._turns.now()))
 
     def _digest(self) -> None:
         while not self._stop.wait(DIGEST_SECONDS):
-            self._told(lambda: self._neve.send_due_digest(self._neve.now()))
+            self._told(lambda: self._neve.send_due_digest(self._turns.now()))
 
     def _told(self, do: Callable[[], object]) -> object:
         """A catalog or a store that is away may come back."""

@@ -49,6 +49,10 @@ class TurnKeeper:
         self._scheduler = scheduler
         self.watch = watch
 
+    def now(self) -> datetime:
+        """What time it is for all schedulers: by the state's clock, and by none of theirs."""
+        return self._scheduler.store.now()
+
     def tick(self, now: datetime) -> Tick:
         """Submit the jobs of every table whose turn has come; asks no catalog."""
         return self._scheduler.tick(now)

@@ -166,6 +166,7 @@ class WatchedStore(Watched[JobStore]):
     add_uncommitted_files = told(UncommittedFiles.add_uncommitted_files)
     uncommitted_files = told(UncommittedFiles.uncommitted_files)
     writers_of_uncommitted_files = told(UncommittedFiles.writers_of_uncommitted_files)
+    now = told(Schedules.now)
     record_run = told(Schedules.record_run)
     schedule_state = told(Schedules.schedule_state)
     schedule_states = told(Schedules.schedule_states)

@@ -296,6 +296,10 @@ class Events(Protocol):
 class Schedules(Protocol):
     """When the turn of a table came last."""
 
+    def now(self) -> datetime:
+        """What time it is by the store's own clock, which all who share it have in common."""
+        ...
+
     def record_run(self, tables: Sequence[TableRef]) -> None:
         """Remember that the turn of the tables has come now."""
         ...

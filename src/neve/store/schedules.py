@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from neve.model.job import ScheduleState, Turn
 from neve.model.table import TableRef
@@ -14,6 +15,10 @@ from neve.store.values import moment, table_of
 
 class ScheduleRows(Database):
     """A row for each table whose turn came, or whose turns are left out."""
+
+    def now(self) -> datetime:
+        """What time it is by the store's own clock: SQLite has that of this machine."""
+        return datetime.now(tz=UTC)
 
     def record_run(self, tables: Sequence[TableRef]) -> None:
         """Remember that the turn of the tables has come now."""

@@ -45,6 +45,9 @@ class MemorySchedules:
         self._paused: set[TableRef] = set()
         self._lock = threading.Lock()
 
+    def now(self) -> datetime:
+        return self._clock()
+
     def record_run(self, tables: Sequence[TableRef]) -> None:
         self._runs.update(dict.fromkeys(tables, self._clock()))
 

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import urllib.request
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import uvicorn
@@ -136,6 +137,19 @@ def test_a_scheduler_submits_and_runs_nothing(neve, monkeypatch):
         wait_for(lambda: len(ticks) > 2)
 
     assert neve.job("j1").state is JobState.QUEUED
+
+
+@pytest.mark.promise(43)
+def test_turns_go_by_the_clock_of_the_state_and_not_by_that_of_a_scheduler(neve, monkeypatch):
+    """One whose clock is years ahead would have all turns of those years, for everybody."""
+    ticks, turns = [], neve.scheduler()
+    monkeypatch.setattr(turns, "tick", ticks.append)
+    monkeypatch.setattr(neve, "scheduler", lambda: turns)
+    monkeypatch.setattr(neve, "now", lambda: datetime(2099, 1, 1, tzinfo=UTC))
+    with Served(neve, Role.SCHEDULER):
+        wait_for(lambda: len(ticks) > 1)
+
+    assert abs(ticks[0] - neve._services.store.now()) < timedelta(minutes=1)
 
 
 def test_the_digest_is_asked_for_now_and_then(neve, monkeypatch):

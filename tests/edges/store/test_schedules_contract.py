@@ -43,6 +43,14 @@ def test_a_turn_comes_only_after_the_one_that_was_seen(store):
     assert last_run(store) >= first
 
 
+def test_the_time_is_that_of_the_store(store):
+    before = store.now()
+    assert has_turn(store, None, before)
+    assert before - timedelta(milliseconds=2) <= last_run(store)
+    assert last_run(store) <= store.now() + timedelta(milliseconds=2)
+    assert abs(before - now()) < timedelta(seconds=10)
+
+
 def test_a_turn_that_is_later_on_the_schedulers_clock_counts_as_that(store):
     """Otherwise a store whose clock is behind would have the same turn come again."""
     slot = now() + timedelta(hours=1)

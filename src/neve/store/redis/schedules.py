@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from neve.model.job import ScheduleState, Turn
 from neve.model.table import TableRef
@@ -15,6 +16,10 @@ class RedisSchedules:
     """Last turns are a hash by table, tables whose turns are left out a set."""
 
     _server: RedisServer
+
+    def now(self) -> datetime:
+        """What time it is by the store's own clock."""
+        return moment_of(self._server.read("the_time")[1])
 
     def record_run(self, tables: Sequence[TableRef]) -> None:
         """Remember that the turn of the tables has come now."""
