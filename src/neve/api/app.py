@@ -15,6 +15,7 @@ from neve.api.audited import Audited
 from neve.api.authenticated import Authenticated
 from neve.api.docs_page import STYLE, docs_page
 from neve.api.limits import AnswerInTime, RequestLimits, SafeHeaders
+from neve.api.looks import Looks
 from neve.api.paths import SlashesInNames
 from neve.api.rates import Rates
 from neve.api.routes import (
@@ -89,6 +90,7 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     app.state.neve = neve
     app.state.settings = settings
     app.state.is_ending = False
+    app.state.looks = Looks(settings.ready_seconds)
     app.state.streams = Counter()
     app.state.queries = Shares(QUERIES_OF_A_TENANT)
     problems.install(app)

@@ -22,6 +22,8 @@ class ApiSettings:
     max_json_depth: int = 64
     #: An answer must begin within this time.
     answer_seconds: float = 300.0
+    #: Readiness is told within this time; what did not answer by then is not ready.
+    ready_seconds: float = 10.0
     #: Streams of events that are open at once.
     max_streams: int = 64
     #: Of those, so many of one tenant.

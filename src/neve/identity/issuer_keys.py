@@ -24,6 +24,8 @@ MIN_RSA_BITS = 2048
 MAX_BYTES = 512 * 1024
 MAX_KEYS = 100
 TIMEOUT_SECONDS = 5.0
+#: For an issuer that was never heard: two requests of it.
+LONGEST_WAIT_SECONDS = 4 * TIMEOUT_SECONDS
 DESCRIPTION = "/.well-known/openid-configuration"
 
 
@@ -36,6 +38,8 @@ class Patience:
     stale_seconds: float = 24 * 3600.0
     #: Between two requests, whatever tokens say.
     pause_seconds: float = 30.0
+    #: How long a token of an unknown key waits for the answer to another's request.
+    wait_seconds: float = 1.0
 
 
 class IssuerKeys:
@@ -58,16 +62,35 @@ class IssuerKeys:
 
     def key(self, key_id: str) -> Key | None:
         """The key of that id; the issuer is asked where it may have a new one, but not often."""
-        with self._lock:
+        # While another asks an issuer that hangs, nobody waits for what is known, and nobody long.
+        if not self._lock.acquire(timeout=self._wait_seconds(key_id)):
+            if self._is_stale(self._age(self._clock())):
+                raise _no_keys(self._issuer)
+            return self._keys.get(key_id)
+        try:
             now = self._clock()
-            age = None if self._read_at is None else now - self._read_at
+            age = self._age(now)
             is_fresh = age is not None and age < self._patience.fresh_seconds
             if not (is_fresh and key_id in self._keys) and self._may_ask(now):
                 self._asked_at = now
                 self._refresh(now, age)
-            elif age is None or age >= self._patience.stale_seconds:
+            elif self._is_stale(age):
                 raise _no_keys(self._issuer)
             return self._keys.get(key_id)
+        finally:
+            self._lock.release()
+
+    def _wait_seconds(self, key_id: str) -> float:
+        if self._is_stale(self._age(self._clock())):
+            # There is nothing to go by.
+            return LONGEST_WAIT_SECONDS
+        return 0.0 if key_id in self._keys else self._patience.wait_seconds
+
+    def _is_stale(self, age: float | None) -> bool:
+        return age is None or age >= self._patience.stale_seconds
+
+    def _age(self, now: float) -> float | None:
+        return None if self._read_at is None else now - self._read_at
 
     def _may_ask(self, now: float) -> bool:
         return self._asked_at is None or now - self._asked_at >= self._patience.pause_seconds
@@ -77,7 +100,7 @@ class IssuerKeys:
             self._keys = _keys_of(_read(self._url or _address_of_keys(self._issuer)))
             self._read_at = now
         except (requests.RequestException, ValueError) as error:
-            if age is None or age >= self._patience.stale_seconds:
+            if self._is_stale(age):
                 raise _no_keys(self._issuer) from error
 
 

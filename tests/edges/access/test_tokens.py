@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from joserfc.jwk import OctKey, RSAKey
@@ -237,6 +239,36 @@ def test_an_issuer_that_is_away_does_not_lock_everybody_out(tokens, issuer, clai
     # Asked a moment ago: it is not asked again, and nobody is let in.
     with pytest.raises(EnvironmentProblem):
         tokens.caller(issuer.token(claims))
+
+
+def test_an_issuer_that_hangs_keeps_nobody_waiting_whose_key_is_known(
+    tokens, issuer, claims, clock, monkeypatch
+):
+    """Whoever sends a token of a made-up key has it asked, and needs no key for that."""
+    good, made_up = issuer.token(claims), issuer.token(claims, kid="nope")
+    tokens.caller(good)
+    clock.now += 31
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def hang(*_):
+        asked.set()
+        assert goes_on.wait(20)
+        raise ValueError("It hung.")
+
+    def refused():
+        with pytest.raises(NotAuthenticated):
+            tokens.caller(made_up)
+
+    monkeypatch.setattr("neve.identity.issuer_keys._read", hang)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(refused)
+        try:
+            assert asked.wait(20)
+            assert tokens.caller(good).person == "ann"
+            refused()
+        finally:
+            goes_on.set()
+        first.result()
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])

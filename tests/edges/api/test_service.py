@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.edges.api.conftest import served
 
+from neve.api.looks import MAX_LOOKS
 from neve.api.metrics import exposition
+from neve.api.settings import ApiSettings
 from neve.model.errors import StoreError
 from neve.model.figures import Figures
 from neve.model.outcome import Status
@@ -97,6 +103,32 @@ def test_a_store_that_is_gone_is_waited_for_once(api, monkeypatch):
     answer = api.get("/ready").json()
     assert [check["is_ready"] for check in answer["checks"]] == [False, True, False]
     assert asked == [1]
+
+
+@pytest.mark.promise(52, 60)
+def test_probes_of_a_catalog_that_hangs_take_no_threads_from_others(neve, monkeypatch):
+    """Each look holds a thread for as long as a catalog lets it wait, and nobody is asked."""
+    is_back, began = threading.Event(), []
+
+    def hang(*_):
+        began.append(1)
+        is_back.wait(30)
+        return []
+
+    monkeypatch.setattr("neve.catalog.connect.Catalogs.namespaces", hang)
+    settings = ApiSettings(ready_seconds=0.2)
+    with served(neve, settings) as address, ThreadPoolExecutor(60) as pool:
+        ready = f"{address}/ready?role=api"
+        probes = [pool.submit(httpx2.get, ready, timeout=30) for _ in range(60)]
+        answers = [probe.result() for probe in probes]
+        jobs = httpx2.get(f"{address}/api/v1/jobs", timeout=10)
+        looked = len(began)
+        is_back.set()
+        again = httpx2.get(ready, timeout=10)
+    assert {answer.status_code for answer in answers} == {503}
+    assert answers[0].json()["checks"][0]["detail"].endswith("did not answer in time.")
+    assert (jobs.status_code, again.status_code) == (200, 200)
+    assert looked <= MAX_LOOKS
 
 
 def test_figures_have_the_documented_names(api, queued, run_next):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from neve.access.rights import Right
 from neve.api.access import TheNeve, TheSettings, needs
 from neve.api.metrics import exposition
+from neve.guarding import Guarded
 
 router = APIRouter(tags=["service"])
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -48,8 +49,9 @@ async def health() -> Health:
     responses={503: {"model": Readiness, "description": "Not ready."}},
     dependencies=[needs(Right.OPEN)],
 )
-def ready(
+async def ready(
     neve: TheNeve,
+    request: Request,
     response: Response,
     role: Annotated[
         Literal["api"] | None,
@@ -57,14 +59,30 @@ def ready(
     ] = None,
 ) -> Readiness:
     """Readiness: state, catalogs, and a worker whose engine has started. It starts nothing."""
-    found = neve.readiness(with_engine=role != "api")
-    checks = [
-        ReadyCheck(name=c.name, is_ready=c.passed, detail=c.detail, next_step=c.fix) for c in found
-    ]
+    sees_all = neve.caller.has_everywhere(Right.SERVICE)
+    looks, with_engine = request.app.state.looks, role != "api"
+    try:
+        # Each hears what it may, and whoever hears the same is told by the same look.
+        checks = await looks.answer((sees_all, with_engine), lambda: _checks(neve, with_engine))
+    except TimeoutError:
+        checks = [_unanswered()]
     is_ready = all(check.is_ready for check in checks)
     if not is_ready:
         response.status_code = 503
     return Readiness(status="ready" if is_ready else "not ready", checks=checks)
+
+
+def _checks(neve: Guarded, with_engine: bool) -> list[ReadyCheck]:
+    found = neve.readiness(with_engine=with_engine)
+    return [
+        ReadyCheck(name=c.name, is_ready=c.passed, detail=c.detail, next_step=c.fix) for c in found
+    ]
+
+
+def _unanswered() -> ReadyCheck:
+    detail = "The state and the catalogs did not answer in time."
+    step = "See that they run: neve doctor."
+    return ReadyCheck(name="service", is_ready=False, detail=detail, next_step=step)
 
 
 @router.get(
