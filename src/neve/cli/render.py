@@ -136,16 +136,16 @@ def _render_partitions(health: Health) -> RenderableType:
             str(part.small_files),
             str(part.delete_files),
             format_size(part.total_bytes),
+            f"{part.total_score:.2f}",
             f"{part.fragment_score:.2f}",
             f"{part.small_file_score:.2f}",
             f"{part.time_score:.2f}",
-            f"{part.total_score:.2f}",
         )
         for part in health.partitions[:MAX_ROWS]
     ]
     left = len(health.partitions) - len(rows)
-    headers = ("partition", "files", "small", "deletes", "size")
-    table = table_of((*headers, "fragment", "small-file", "time", "total"), rows)
+    headers = ("partition", "files", "small", "deletes", "size", "total")
+    table = table_of((*headers, "fragment", "small-file", "time"), rows)
     return Group(table, f"… and {many(left, 'more partition')}") if left > 0 else table
 
 

@@ -14,7 +14,7 @@ from neve.planning.engines import Transfer, allowed, row_of
 LEARNED_FACTOR = 2.0
 UNKNOWN_FACTOR = 3.0
 #: What a run takes besides its bytes where the engine runs already, at least.
-WARM_SECONDS = 2.0
+WARM_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
