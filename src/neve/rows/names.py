@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,3 +75,24 @@ def _with_id(field: Any, mapping: NameMapping, name: str | None = None) -> Any:
     id_ = found.id if found else None
     metadata = {} if id_ is None else {FIELD_ID: str(id_).encode()}
     return pa.field(field.name, kind, field.nullable, metadata)
+
+
+def in_files(names: Sequence[str]) -> list[str]:
+    """How Iceberg's writers spell names of columns in files: letters, digits and underscores alone.
+
+    pyiceberg filters no column whose name in a file has a dot. Where two would be one, all stay.
+    """
+    spelled = ["".join(_spelled(name)) for name in names]
+    return spelled if len(set(spelled)) == len(names) else list(names)
+
+
+def _spelled(name: str) -> Iterator[str]:
+    for place, char in enumerate(name):
+        if char == "_" or char.isalpha() or (place and char.isdecimal()):
+            yield char
+        elif char.isdecimal():
+            yield f"_{char}"
+        else:
+            # Java's characters are units of UTF-16.
+            units = char.encode("utf-16-be")
+            yield from (f"_x{units[at] * 256 + units[at + 1]:X}" for at in range(0, len(units), 2))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.expressions import EqualTo
 
 from neve.model.outcome import Status
 from neve.model.policy import Strategy
@@ -48,6 +50,35 @@ def test_tables_of_any_name_are_compacted(lake, name):
     logged = lake.session.table(f"lake.{lake.namespace}._maintenance_log").collect()
     assert [row["table_name"] for row in logged] == [name]
     assert [job.table for job in lake.app.store.jobs(table)] == [table]
+
+
+def names_in_files(lake, table):
+    return {tuple(pq.read_schema(path.removeprefix("file:")).names) for path in lake.paths(table)}
+
+
+@pytest.mark.promise(1)
+@pytest.mark.parametrize("version", [2, 3])
+def test_columns_are_called_in_new_files_as_iceberg_calls_them(lake, version):
+    """pyiceberg filters by no column that has a dot in a file."""
+    names = [*COLUMN_NAMES, "0 🧊", "a.b"]
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    table = lake.create(
+        "id BIGINT, " + ", ".join(f"{each} STRING" for each in quoted),
+        version=version,
+        properties={"write.delete.mode": "merge-on-read"},
+    )
+    lake.fill(table, "id", *(f"concat('v', id) AS {each}" for each in quoted))
+    lake.sql(f"DELETE FROM {table} WHERE id % 5 = 1")
+    before, written = lake.rows(table), names_in_files(lake, table)
+
+    outcome = lake.compact(table)
+
+    assert (outcome.status, outcome.engines["rewrite"]) == (Status.SUCCEEDED, 1), outcome.reason
+    assert lake.rows(table) == before
+    assert {found[: len(names) + 1] for found in names_in_files(lake, table)} == written
+    for name in names:
+        scan = lake.app.catalogs.load(table).scan(row_filter=EqualTo(name, "v7"))
+        assert scan.to_arrow()["id"].to_pylist() == [7]
 
 
 @pytest.mark.parametrize("column", COLUMN_NAMES)

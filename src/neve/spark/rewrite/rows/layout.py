@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+import pyarrow as pa
+
 from neve.model.errors import RowsUnsupported
 from neve.model.facts import NAME_MAPPING_PROPERTY
 from neve.model.rewrite import TableLayout
@@ -16,7 +18,7 @@ from neve.parquet.assembly.wanted import WantedSchema, wanted_schema
 from neve.rows.arrow import arrow_schema
 from neve.rows.encode import WriterOptions, writer_options
 from neve.rows.metric_modes import MetricsMode, metric_modes
-from neve.rows.names import NameMapping, parse_name_mapping
+from neve.rows.names import NameMapping, in_files, parse_name_mapping
 from neve.rows.schema import ROW_ID, UNKNOWN, Field, Schema, parse_schema
 from neve.spark.rewrite.rows.kinds import FileKinds
 
@@ -95,7 +97,7 @@ def _understood(
     return RowLayout(
         schema,
         stored,
-        wanted_schema(arrow_schema(stored)),
+        wanted_schema(_as_written(stored)),
         names,
         options,
         options.compression if CODEC_PROPERTY in properties else None,
@@ -104,6 +106,12 @@ def _understood(
         fields,
         FileKinds(fields, names),
     )
+
+
+def _as_written(schema: Schema) -> Any:
+    columns = arrow_schema(schema)
+    spelled = zip(columns, in_files(columns.names), strict=True)
+    return pa.schema([column.with_name(name) for column, name in spelled])
 
 
 def _with_lineage(schema: Schema) -> Schema:

@@ -97,12 +97,16 @@ def _write(
     path = files.target(name)
     reads = LiveReads(sources, share, _dictionaries(plan))
     check = FileCheck(sources, share, plan, reads, inputs.wanted.verify)
-    wanted = plan.wanted
+    columns = {
+        # In memory they are called as in the table, whatever files call them.
+        id_: column.with_name(layout.fields[id_].name)
+        for id_, column in zip(plan.wanted.top_field_ids, plan.wanted.arrow, strict=True)
+    }
     with files.writing(name):
         result = assemble_local(
             plan,
             path,
-            provider=LiveColumns(reads, dict(zip(wanted.top_field_ids, wanted.arrow, strict=True))),
+            provider=LiveColumns(reads, columns),
             options=layout.encoding,
             key_values=[(ICEBERG_SCHEMA, layout.schema_json.encode())],
             watch=check.saw,
