@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 
 from neve.model.errors import JobCancelled, LeaseLost, NeveError, StoreError
 from neve.model.job import JobState, Lease
@@ -79,8 +80,13 @@ class HeldLease:
         seconds: float,
         signal: StopSignal | None = None,
         on_stop: Callable[[], None] | None = None,
+        *,
+        is_deleting: bool = False,
     ) -> None:
         self.lease = lease
+        #: Whether what was looked up counts only as long as the lease went on without a gap.
+        self._is_deleting = is_deleting
+        self._until = lease.expires_at
         self.state = JobState.PLANNING
         self._store = store
         self._seconds = seconds
@@ -101,7 +107,7 @@ class HeldLease:
         """Raise where the lease is gone. Called before anything that cannot be taken back."""
         if self._lost is None:
             try:
-                self.lease = self._store.renew(self.lease, self._seconds)
+                self.lease = self._renew()
             except LeaseLost as error:
                 self._lost = error
         if self._lost is not None:
@@ -159,6 +165,25 @@ class HeldLease:
         self.wake()
         self._thread.join()
 
+    def _renew(self) -> Lease:
+        """Renew the lease, also late: the store refuses once the table was another's.
+
+        A commit asserts the state that it was made on, however long ago it was looked up. No such
+        thing stands behind the deletion of a file, so that a job which deletes ends at a gap.
+        """
+        renewed = self._store.renew(self.lease, self._seconds)
+        if self._is_deleting and self._until < renewed.expires_at - timedelta(
+            seconds=self._seconds
+        ):
+            raise LeaseLost(
+                f"Job {self.lease.job_id} stood still for longer than its claim on table "
+                f"{self.lease.table} lasts, and what it found may be out of date: nothing more is "
+                "deleted.",
+                next_step="Run the command again.",
+            )
+        self._until = renewed.expires_at
+        return renewed
+
     def _keep(self) -> None:
         renewed, is_stopping = time.monotonic(), False
         pause = min(LOOK_SECONDS, self._seconds / 3)
@@ -166,7 +191,7 @@ class HeldLease:
             if time.monotonic() - renewed >= self._seconds / 3 - pause / 2:
                 renewed = time.monotonic()
                 try:
-                    beat = self._store.renew(self.lease, self._seconds)
+                    beat = self._renew()
                     is_stopping = is_stopping or beat.cancel_requested
                 except LeaseLost as error:
                     self._lost = error
@@ -193,10 +218,12 @@ def hold(
     seconds: float,
     signal: StopSignal | None = None,
     on_stop: Callable[[], None] | None = None,
+    *,
+    is_deleting: bool = False,
 ) -> Iterator[HeldLease]:
     """Keep a lease for the length of the block."""
     signal = signal or StopSignal()
-    held = HeldLease(store, lease, seconds, signal, on_stop)
+    held = HeldLease(store, lease, seconds, signal, on_stop, is_deleting=is_deleting)
     held.start()
     try:
         with signal.running(), signal.holding(held):

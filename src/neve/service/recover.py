@@ -27,7 +27,7 @@ from neve.service.notices import notify_job
 from neve.service.operations.rollback import EXPECTED_HEAD
 from neve.service.services import Services
 from neve.service.unchanged import CHECKS, check_commits
-from neve.service.undo import settle_undo_tag
+from neve.service.undo import settle_undo_tag, tag_of
 from neve.service.verify import is_listed, snapshots_of, verify_commits
 
 NO_SNAPSHOT = "It left no snapshot in the table."
@@ -85,8 +85,13 @@ def _settle(services: Services, job: Job, facts: TableFacts, state: JobState, re
         if queued is not None and queued.state.is_final:
             settle_undo_tag(services, facts, job.job_id)
     else:
+        note = ""
         # A rollback's tag keeps what it left behind, and is where it belongs.
-        note = "" if job.operation == ROLLBACK else settle_undo_tag(services, facts, job.job_id)
+        if job.operation != ROLLBACK and tag_of(job.job_id, facts) is not None:
+            # This ends the epoch: a worker that was only asleep cannot go on without its tag.
+            if not services.store.settle(job, JobState.UNKNOWN, reason):
+                return
+            note = settle_undo_tag(services, facts, job.job_id)
         services.store.settle(job, state, f"{reason} {note}".strip())
     notify_job(services, job.job_id)
 

@@ -29,6 +29,7 @@ from neve.service.lease import hold
 from neve.service.notices import notify_job
 from neve.service.operations.registry import handler_for
 from neve.service.operations.rollback import with_expected_head
+from neve.service.policies import DELETING
 from neve.service.ports import Engine
 from neve.service.recover import settle_after, settle_left_behind
 from neve.service.reporting import JobReporter
@@ -131,7 +132,14 @@ def _work_claimed(
                 engine.cancel(lease.job_id)
 
     with (
-        hold(services.store, lease, services.lease_seconds, services.stop, stop_tasks) as held,
+        hold(
+            services.store,
+            lease,
+            services.lease_seconds,
+            services.stop,
+            stop_tasks,
+            is_deleting=request.operation in DELETING,
+        ) as held,
         ExitStack() as stack,
     ):
         started_at = services.clock()

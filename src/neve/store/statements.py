@@ -55,9 +55,11 @@ TAKE_TURN = (
     "INSERT INTO turns (tenant, turn) SELECT ?, coalesce(max(turn), 0) + 1 FROM turns WHERE true "
     "ON CONFLICT (tenant) DO UPDATE SET turn = excluded.turn"
 )
+#: A claim whose time is over is still its job's, until somebody takes the table, settles the job or
+#: queues it again, each of which ends its epoch; one that was given back is nobody's.
 RENEW = (
     f"UPDATE claims SET expires_at = {NOW} + ? WHERE table_name = ? AND job_id = ? "
-    f"AND epoch = ? AND expires_at > {NOW} RETURNING expires_at, "
+    "AND epoch = ? AND expires_at > 0 RETURNING expires_at, "
     "(SELECT cancel_requested FROM jobs WHERE jobs.job_id = claims.job_id) AS cancel_requested"
 )
 #: The row of a claim stays, so that its epoch goes on growing.

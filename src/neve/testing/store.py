@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from neve.documents import to_text
 from neve.model.figures import counted
@@ -32,6 +32,9 @@ from neve.testing.rooms import MemoryRooms
 from neve.testing.shared import MemoryPolicies, MemoryWorkers
 from neve.testing.totals import MemoryTotals
 from neve.testing.writes import MemoryWrites
+
+#: What no clock of a test says.
+GIVEN_BACK = datetime.min.replace(tzinfo=UTC)
 
 
 class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
@@ -153,7 +156,9 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         return self.claim_job(chosen.job_id, seconds)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
-        self._require(lease)
+        self._require_newest(lease)
+        if self._leases[lease.table].expires_at == GIVEN_BACK:
+            raise lease_lost(lease)
         renewed = replace(
             lease,
             expires_at=self._clock() + timedelta(seconds=seconds),
@@ -198,7 +203,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     def release(self, lease: Lease) -> None:
         held = self._leases.get(lease.table)
         if held is not None and (held.job_id, held.epoch) == (lease.job_id, lease.epoch):
-            self._leases[lease.table] = replace(held, expires_at=self._clock())
+            self._leases[lease.table] = replace(held, expires_at=GIVEN_BACK)
 
     def settle(self, job: Job, state: JobState, reason: str) -> bool:
         if not self._is_left(job):

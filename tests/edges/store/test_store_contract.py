@@ -68,11 +68,53 @@ def test_a_late_worker_is_recognised(store):
         store.set_state(late, JobState.COMMITTING)
 
 
-def test_an_expired_lease_cannot_be_renewed(store):
+def test_a_lease_that_is_over_is_renewed_while_nobody_has_taken_the_table(store):
+    """A process that stood still, or a laptop that slept, goes on where nobody came in between."""
     lease = store.claim("j1", TABLE, "rollback", -1)
+
+    renewed = store.renew(lease, 60)
+
+    assert (renewed.job_id, renewed.epoch) == ("j1", lease.epoch)
+    with pytest.raises(TableBusy):
+        store.claim("j2", TABLE, "rollback", 60)
+    store.set_state(renewed, JobState.COMMITTING)
+    assert store.job("j1").state is JobState.COMMITTING
+
+
+def _taken(store, lease):
+    store.claim("j2", TABLE, "rollback", -1)
+
+
+def _settled(store, lease):
+    assert store.settle(store.job(lease.job_id), JobState.FAILED, "It did nothing.")
+
+
+def _queued_again(store, lease):
+    assert store.requeue(store.job(lease.job_id), "Its worker is gone.")
+
+
+def _given_back(store, lease):
+    store.release(lease)
+
+
+@pytest.mark.parametrize("end", [_taken, _settled, _queued_again, _given_back])
+def test_a_lease_that_is_over_cannot_be_renewed_after_its_epoch(store, end):
+    lease = store.claim("j1", TABLE, "rollback", -1)
+    end(store, lease)
 
     with pytest.raises(LeaseLost):
         store.renew(lease, 60)
+
+
+def test_who_renews_late_is_not_settled(store):
+    lease = store.claim("j1", TABLE, "rollback", -1)
+    seen = store.job("j1")
+
+    store.renew(lease, 60)
+
+    assert not store.settle(seen, JobState.FAILED, "It did nothing.")
+    assert not store.requeue(seen, "Its worker is gone.")
+    assert store.unfinished(TABLE) == []
 
 
 def test_renewing_holds_for_longer(store):

@@ -316,14 +316,29 @@ def test_a_lease_that_is_lost_while_rewriting_is_no_success(services, plan, lake
 
 
 def test_a_job_that_lost_its_lease_is_settled_by_its_snapshot(services, plan, lake, store, clock):
-    lake.before_commit = lambda: clock.advance(120)
+    def stand_still():
+        clock.advance(120)
+        store.release(store.claim("j2", TABLE, "rollback", 60))
+
+    lake.before_commit = stand_still
     with pytest.raises(LeaseLost):
         services.apply(plan())
     lake.before_commit = lambda: None
 
     services.apply(plan())
 
-    assert states(store) == [JobState.SUCCEEDED, JobState.SUCCEEDED]
+    assert JobState.UNKNOWN not in states(store)
+    assert states(store).count(JobState.SUCCEEDED) == 2
+
+
+def test_a_job_whose_process_stood_still_goes_on_where_nobody_came(
+    services, plan, lake, store, clock
+):
+    lake.before_commit = lambda: clock.advance(120)
+
+    services.apply(plan())
+
+    assert states(store) == [JobState.SUCCEEDED]
 
 
 def test_a_foreign_append_during_the_rewrite_does_not_disturb_the_proof(services, plan, lake):

@@ -78,15 +78,41 @@ def test_a_heartbeat_that_finds_the_lease_lost_is_remembered(store):
             held.check()
 
 
-def test_a_lease_that_ran_out_is_found_by_asking(store, clock):
+def test_a_lease_that_another_job_has_taken_is_found_by_asking(store, clock):
     with held_table(store) as held:
         clock.advance(61)
+        store.claim("j2", TABLE, "rollback", 60)
         with pytest.raises(LeaseLost):
             held.check()
         with pytest.raises(LeaseLost):
             held.enter(JobState.COMMITTING)
 
     assert store.job("j1").state is JobState.PLANNING
+
+
+def test_a_lease_that_ran_out_is_taken_up_again_where_nobody_came(store, clock):
+    with held_table(store) as held:
+        clock.advance(61)
+        held.check()
+        held.enter(JobState.COMMITTING)
+        with pytest.raises(TableBusy):
+            store.claim("j2", TABLE, "rollback", 60)
+
+    assert store.job("j1").state is JobState.COMMITTING
+
+
+def test_a_job_that_deletes_ends_where_its_lease_ran_out(store, clock):
+    """What it looked up stands for moments, and no commit asserts it once more."""
+    lease = store.claim("j1", TABLE, "remove_orphan_files", 60)
+    with hold(store, lease, 60, is_deleting=True) as held:
+        clock.advance(59)
+        held.check()
+        clock.advance(59)
+        held.check()
+        clock.advance(61)
+        for _ in range(2):
+            with pytest.raises(LeaseLost, match="nothing more is deleted"):
+                held.check()
 
 
 def test_a_store_that_is_away_stops_the_job(store):

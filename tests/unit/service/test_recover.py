@@ -13,6 +13,7 @@ from neve.model.errors import (
     EngineNeeded,
     EnvironmentProblem,
     ExecutionError,
+    LeaseLost,
     StoreError,
     TableUnreadable,
 )
@@ -426,7 +427,52 @@ def test_a_catalog_that_went_away_before_the_tag_leaves_the_job_for_later(
     ((job, why),) = settle_left_behind(services, TABLE)
 
     assert (job.job_id, why.message) == ("lost", "down")
-    assert store.job("lost").state is JobState.REWRITING
+    assert store.job("lost").state is JobState.UNKNOWN
+    lake.metadata.before_commit = lambda: None
+    assert settle_left_behind(services, TABLE) == []
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, None)
+
+
+@pytest.mark.promise(8, 38)
+def test_a_worker_that_was_asleep_does_not_go_on_while_its_tag_is_settled(
+    services, lake, store, clock
+):
+    lease = store.claim("lost", TABLE, "rewrite_manifests", 60)
+    store.set_state(lease, JobState.REWRITING)
+    lake.create_tag(TABLE, 1, "neve-undo-lost", WINDOW_MS)
+    clock.advance(61)
+    refused = []
+
+    def wake():
+        with pytest.raises(LeaseLost) as lost:
+            store.renew(lease, 60)
+        refused.append(lost)
+
+    lake.metadata.before_commit = wake
+
+    assert settle_left_behind(services, TABLE) == []
+
+    assert len(refused) == 1
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.FAILED, None)
+
+
+@pytest.mark.promise(38)
+def test_a_worker_that_wakes_in_time_keeps_job_and_tag(services, lake, store, clock):
+    lease = store.claim("lost", TABLE, "rewrite_manifests", 60)
+    store.set_state(lease, JobState.REWRITING)
+    lake.create_tag(TABLE, 1, "neve-undo-lost", WINDOW_MS)
+    clock.advance(61)
+    survey = services.surveyor.survey
+
+    def wake(table):
+        store.renew(lease, 60)
+        return survey(table)
+
+    lake.survey = wake
+
+    assert settle_left_behind(services, TABLE) == []
+
+    assert (store.job("lost").state, tag_at(lake)) == (JobState.REWRITING, 1)
 
 
 def test_the_next_attempt_takes_the_tag_over_and_the_last_one_leaves_none(services, lake, store):

@@ -2,7 +2,8 @@
 return framed(function()
     local job_id, tbl, epoch, now = arg(2), arg(3), arg(4), now_us()
     local lease = lease_of(tbl)
-    if lease.job_id ~= job_id or lease.epoch ~= epoch or lease.expires_at <= now then
+    -- One whose time is over is still its job's, until the epoch ends; one given back is nobody's.
+    if lease.job_id ~= job_id or lease.epoch ~= epoch or lease.expires_at <= 0 then
         return { 'lost' }
     end
     local expires_at = whole(now + tonumber(arg(1)))
