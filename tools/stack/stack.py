@@ -23,7 +23,7 @@ from neve_yaml import how_to_use, write_neve_yaml
 from parts import DEFAULT, PARTS, with_needs
 from processes import await_ready, refuse_taken, running_pid, spawn, stop
 
-READY_SECONDS = 180.0
+READY_SECONDS = 300.0
 STOP_SECONDS = 30.0
 
 
