@@ -135,7 +135,7 @@ class GuardedJobs(GuardedTables):
         ref, whose = self.table(table), self.acting_tenant(tenant)
         who = self.acting_as(requested_by)
         wanted = (str(operation), _arguments(overrides, arguments))
-        with self._admitted(ref, [wanted], whose) as held:
+        with self._admitted(ref, [wanted], whose, idempotency_key or "") as held:
             job = super().submit(
                 ref,
                 operation,
@@ -155,7 +155,9 @@ class GuardedJobs(GuardedTables):
         return self._noted(job)
 
     @contextmanager
-    def _admitted(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> Iterator[str]:
+    def _admitted(
+        self, table: TableRef, wanted: Sequence[Wanted], tenant: str, key: str = ""
+    ) -> Iterator[str]:
         """Where room is held for the jobs, which are queued within: all of them may be, or none.
 
         What a person agreed to is used up last, and only by what is queued.
@@ -163,7 +165,7 @@ class GuardedJobs(GuardedTables):
         for operation, arguments in wanted:
             self._allow(table, rights_for(operation, arguments))
         used: list[Approval] = []
-        with self._room_for(tenant, len(wanted)) as room:
+        with self._room_for(tenant, len(wanted), key) as room:
             for operation, arguments in wanted:
                 if self._needs_approval(operation, arguments):
                     used.append(self._use_approval(table, operation, arguments, tenant))
@@ -177,8 +179,9 @@ class GuardedJobs(GuardedTables):
                     self.access.give_back_approval(approval)
                 raise
 
-    def _room_for(self, tenant: str, jobs: int) -> AbstractContextManager[str]:
-        return self.access.room(tenant, jobs) if self._held is None else nullcontext(self._held)
+    def _room_for(self, tenant: str, jobs: int, key: str) -> AbstractContextManager[str]:
+        held = self._held
+        return self.access.room(tenant, jobs, key) if held is None else nullcontext(held)
 
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
@@ -217,10 +220,12 @@ class GuardedJobs(GuardedTables):
         overrides: Overrides = None,
         tenant: str = "",
         known: int = 0,
+        key: str = "",
     ) -> Iterator[None]:
         """Raise now for what one of several jobs would be refused for, and hold room for them.
 
-        They are queued within; so many of them are known to be there already.
+        They are queued within; so many of them are known to be there already. The key is that of
+        them all, and of no single one.
         """
         wanted, arguments = [str(item) for item in operations], _arguments(overrides, None)
         for operation in wanted:
@@ -230,7 +235,7 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        with self.access.room(self.acting_tenant(tenant), len(wanted) - known) as held:
+        with self.access.room(self.acting_tenant(tenant), len(wanted) - known, key) as held:
             self._held = held
             try:
                 yield
