@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,14 @@ from neve.access.asked import rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, ApprovalNeeded, InputError, NeveError, StoreError
+from neve.model.errors import (
+    AccessDenied,
+    ApprovalNeeded,
+    InputError,
+    NeveError,
+    StoreError,
+    TooMuch,
+)
 from neve.model.events import RecordedEvent
 from neve.model.job import (
     ENGINE,
@@ -186,6 +193,8 @@ class GuardedJobs(GuardedTables):
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> Approval:
+        # Nobody is asked to agree to what is refused anyway.
+        super().check_job(table, operation, arguments)
         state = self._agreed_state(table, operation, arguments)
         approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments, state)
         if not self.access.use_approval(approval):
@@ -219,13 +228,13 @@ class GuardedJobs(GuardedTables):
         operations: Iterable[str],
         overrides: Overrides = None,
         tenant: str = "",
-        known: int = 0,
+        known: Callable[[], int] = lambda: 0,
         key: str = "",
     ) -> Iterator[None]:
         """Raise now for what one of several jobs would be refused for, and hold room for them.
 
-        They are queued within; so many of them are known to be there already. The key is that of
-        them all, and of no single one.
+        They are queued within; `known` tells how many of them are there already. The key is that
+        of them all, and of no single one.
         """
         wanted, arguments = [str(item) for item in operations], _arguments(overrides, None)
         for operation in wanted:
@@ -235,8 +244,16 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        with self.access.room(self.acting_tenant(tenant), len(wanted) - known, key) as held:
-            self._held = held
+        with ExitStack() as stack:
+            found = known()
+            while self._held is None:
+                room = self.access.room(self.acting_tenant(tenant), len(wanted) - found, key)
+                try:
+                    self._held = stack.enter_context(room)
+                except TooMuch:
+                    # The same request, sent at the same time, may have queued them by now.
+                    if found == (found := known()):
+                        raise
             try:
                 yield
             finally:

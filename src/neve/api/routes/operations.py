@@ -244,7 +244,10 @@ def queue_each(
     turn = {"asked": asked, "operations": [str(item) for item in operations]}
     keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
     stored = [store_key(neve.acting_tenant(asking.tenant), item) for item in keys]
-    known = sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+
+    def known() -> int:
+        return sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+
     turn_id = _turn_id(neve, table, asking, key)
     of_all = f"{stored[0]} (all of it)" if stored[0] else ""
     with neve.expecting(table, operations, overrides, asking.tenant, known, of_all):
