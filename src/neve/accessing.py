@@ -223,9 +223,13 @@ class Access:
     def quota(self, tenant: str) -> Quota:
         return self.settings.quota(tenant)
 
-    def room(self, tenant: str, jobs: int) -> AbstractContextManager[str]:
-        """Room for so many more jobs, or TooMuch where the tenant may not have them."""
-        return held_room(self.quota(tenant), self._store, tenant, self._services.clock(), jobs)
+    def room(self, tenant: str, jobs: int, key: str = "") -> AbstractContextManager[str]:
+        """Room for so many more jobs, or TooMuch where the tenant may not have them.
+
+        Requests with the same key are given the same room.
+        """
+        now = self._services.clock()
+        return held_room(self.quota(tenant), self._store, tenant, now, jobs, key)
 
 
 class Accessing(Looking):

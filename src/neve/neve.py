@@ -56,7 +56,7 @@ from neve.service.operations.rollback import RollbackTarget, rollback_arguments
 from neve.service.operations.turns import no_turn, undo_turn
 from neve.service.plan_file import plan_document, read_plan_file, write_plan_file
 from neve.service.ports import Reporter
-from neve.service.run_job import run, submit
+from neve.service.run_job import check, run, submit
 from neve.service.services import Services
 from neve.settings import load_settings
 from neve.stopping import Stopping
@@ -211,6 +211,16 @@ class Neve(Queueing, Keeping, Announcing, Accessing, Stopping):
             room=room,
         )
         return submit(self._services_for(request), request)
+
+    def check_job(
+        self,
+        table: Table,
+        operation: str | Operation,
+        arguments: Mapping[str, object] | None = None,
+    ) -> None:
+        """Raise where `submit` would refuse the job for what it is."""
+        request = self._request(table, operation, None, arguments, "", Trigger.PYTHON)
+        check(self._services_for(request), request)
 
     def _services_for(self, request: JobRequest) -> Services:
         return self._app.by_trino(self._services) if request.is_for_trino else self._services

@@ -10,11 +10,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from neve.access.rights import Caller
-from neve.model.errors import AccessDenied, ApprovalGone
+from neve.model.errors import AccessDenied, ApprovalGone, TooMuch
 from neve.model.table import TableRef
 
 #: How long an approval may wait to be given, and then to be used, all together.
 VALID_SECONDS = 24 * 3600
+#: So many may be asked for by a tenant within that time; what was used does not count.
+MAX_OF_A_TENANT = 100
+#: After how long an approval is forgotten. What came of it is in the audit log.
+KEPT_SECONDS = 90 * 24 * 3600
+#: After how long it is worth asking again where a tenant asked for too many.
+WAIT_SECONDS = 600
 
 
 class ApprovalState(StrEnum):
@@ -66,6 +72,15 @@ def request_digest(
     """
     said = [caller.person, tenant, str(table), operation, dict(arguments), *state]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def too_many() -> TooMuch:
+    """Nobody could look through more of them, and lists end somewhere."""
+    return TooMuch(
+        f"{MAX_OF_A_TENANT} unused approvals were asked for by this tenant within a day.",
+        next_step="Use those that were given, and let a second person decide on the others.",
+        retry_after_seconds=WAIT_SECONDS,
+    )
 
 
 def check_decision(approval: Approval, caller: Caller, now: datetime) -> None:

@@ -44,6 +44,8 @@ class Room:
     room_id: str
     tenant: str
     jobs: int
+    #: Of a request that is sent again: what has the same one shares its room.
+    key: str = ""
 
 
 def room_lost() -> TooMuch:

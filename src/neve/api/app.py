@@ -93,6 +93,7 @@ def create_app(neve: Neve | None, *, settings: ApiSettings | None = None) -> Fas
     app.state.looks = Looks(settings.ready_seconds)
     app.state.streams = Counter()
     app.state.queries = Shares(QUERIES_OF_A_TENANT)
+    app.state.asking = Shares(settings.max_asking_of_tenant)
     problems.install(app)
     api = APIRouter(prefix=API)
     for module in ROUTERS:
@@ -137,10 +138,14 @@ def _add_docs(app: FastAPI) -> None:
 
     app.openapi = document  # type: ignore[method-assign]
 
-    @app.get("/docs", include_in_schema=False, dependencies=[needs(Right.OPEN)])
+    @app.get(
+        "/docs", include_in_schema=False, dependencies=[needs(Right.OPEN, asks_catalogs=False)]
+    )
     def docs() -> HTMLResponse:
         return HTMLResponse(docs_page(document()))
 
-    @app.get("/docs.css", include_in_schema=False, dependencies=[needs(Right.OPEN)])
+    @app.get(
+        "/docs.css", include_in_schema=False, dependencies=[needs(Right.OPEN, asks_catalogs=False)]
+    )
     def style() -> Response:
         return Response(STYLE, media_type="text/css")

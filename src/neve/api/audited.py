@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from neve.api.problems import on_neve_error
+from neve.api.threads import OwnThreads
 from neve.guarding import Notes, unrecorded
 from neve.model.errors import StoreError
 from neve.neve import Access
 
 LOOKING = frozenset(("GET", "HEAD", "OPTIONS"))
 MAX_PATH_CHARACTERS = 200
+#: Threads for writing rows.
+THREADS = 8
 
 
 class Audited:
@@ -22,6 +24,7 @@ class Audited:
 
     def __init__(self, app: ASGIApp, access: Access | None) -> None:
         self._app, self._access = app, access
+        self._threads = OwnThreads(THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         access = self._access
@@ -36,7 +39,7 @@ class Audited:
                 status = int(message["status"])
                 if notes.is_kept and (status >= 400 or scope["method"] not in LOOKING):
                     try:
-                        await run_in_threadpool(_record, access, scope, notes, status)
+                        await self._threads.run(_record, access, scope, notes, status)
                     except StoreError as error:
                         answer.set_result(False)
                         told = unrecorded(error, notes, status)

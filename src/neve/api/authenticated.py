@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,9 +13,12 @@ from neve.access.pages import is_strange_page
 from neve.access.rights import LOCAL, NOBODY, Caller
 from neve.api.problems import Refusal, on_neve_error, on_refusal
 from neve.api.rates import Rates
+from neve.api.threads import OwnThreads
 from neve.model.errors import NeveError, NotAuthenticated, StoreError
 from neve.neve import Neve
 
+#: Threads for finding out who asks.
+THREADS = 16
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -25,6 +27,7 @@ class Authenticated:
 
     def __init__(self, app: ASGIApp, neve: Neve, rates: Rates, open_paths: Collection[str]) -> None:
         self._app, self._neve, self._rates, self._open_paths = app, neve, rates, open_paths
+        self._threads = OwnThreads(THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,7 +95,7 @@ class Authenticated:
         if not sent and is_open:
             return NOBODY
         try:
-            caller = await run_in_threadpool(self._neve.access.authenticate, bearer_of(sent))
+            caller = await self._threads.run(self._neve.access.authenticate, bearer_of(sent))
         except NotAuthenticated:
             self._rates.count_failure(request)
             raise

@@ -16,6 +16,10 @@ class ApiSettings:
     max_body_bytes_of_tenant: int = 8 * MB
     #: How long further ones wait to be read.
     body_wait_seconds: float = 60.0
+    #: Requests of one tenant that ask catalogs at once; each keeps one of the server's 40 threads.
+    max_asking_of_tenant: int = 12
+    #: How long further ones wait for their turn.
+    asking_wait_seconds: float = 30.0
     #: A request's headers, and then its body, must arrive within this time.
     patience_seconds: float = 10.0
     #: What is in a body may lie in so many lists and objects.

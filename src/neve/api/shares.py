@@ -16,6 +16,10 @@ class _Share:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
+class ShareTaken(TimeoutError):
+    """Others of the name keep its share for longer than was waited."""
+
+
 class Shares:
     """So much of something for each name at once. Those that wait hold no thread of the server."""
 
@@ -27,11 +31,14 @@ class Shares:
     async def share(
         self, name: str, patience_seconds: float, amount: int = 1
     ) -> AsyncIterator[None]:
-        """So much of it; TimeoutError where others of the name keep it for longer."""
+        """So much of it; ShareTaken where others of the name keep it for longer."""
         held = self._shares.setdefault(name, _Share())
         held.users += 1
         try:
-            await self._take(held, patience_seconds, amount)
+            try:
+                await self._take(held, patience_seconds, amount)
+            except TimeoutError:
+                raise ShareTaken from None
             try:
                 yield
             finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import gzip
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -29,7 +30,13 @@ ENCRYPTION_KEY = "encryption.key-id"
 COMPRESSION = "write.metadata.compression-codec"
 
 
-def commit_file(catalog: Catalog, judged: Table, change: MetadataChange, now_ms: int) -> Table:
+def commit_file(
+    catalog: Catalog,
+    judged: Table,
+    change: MetadataChange,
+    now_ms: int,
+    still_held: Callable[[], None],
+) -> Table:
     """Replace the judged metadata file by one with the change, if it is still the current one."""
     if ENCRYPTION_KEY in judged.metadata.properties:
         raise ExecutionError(
@@ -53,6 +60,8 @@ def commit_file(catalog: Catalog, judged: Table, change: MetadataChange, now_ms:
 
     def write(*_: object, **__: object) -> None:
         _write(judged.io, location, text, change)
+        # What follows is the swap alone.
+        still_held()
 
     once: Any = copy.copy(catalog)
     once._update_and_stage_table = stage

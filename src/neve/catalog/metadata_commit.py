@@ -49,14 +49,16 @@ class CatalogMetadataWriter:
         self._catalogs = catalogs
         self._clock = clock
 
-    def commit(self, change: MetadataChange) -> TableFacts:
+    def commit(
+        self, change: MetadataChange, still_held: Callable[[], None] | None = None
+    ) -> TableFacts:
         """Make the change, or raise CommitConflict and say who came in between."""
         catalog = self._catalogs.writable(change.table.catalog)
         judged, facts = self._look(catalog, change)
         if reason := why_not(change, facts):
             raise _conflict(change, reason)
         try:
-            after = self._send(catalog, judged, change)
+            after = self._send(catalog, judged, change, still_held or _not_asked)
         except unsure() as error:
             after = self._read_back(catalog, change, facts, error)
         if change.remove_snapshots and _is_rest(catalog):
@@ -85,10 +87,17 @@ class CatalogMetadataWriter:
     def _outline(self, table: TableRef, loaded: Table) -> TableFacts:
         return survey(table, loaded, now=self._clock(), with_files=False)
 
-    def _send(self, catalog: Catalog, judged: Table, change: MetadataChange) -> Table:
+    def _send(
+        self,
+        catalog: Catalog,
+        judged: Table,
+        change: MetadataChange,
+        still_held: Callable[[], None],
+    ) -> Table:
         if _is_rest(catalog):
-            return commit_rest(catalog, judged, change)
-        return commit_file(catalog, judged, change, int(self._clock().timestamp() * 1000))
+            return commit_rest(catalog, judged, change, still_held)
+        now_ms = int(self._clock().timestamp() * 1000)
+        return commit_file(catalog, judged, change, now_ms, still_held)
 
     def _read_back(
         self, catalog: Catalog, change: MetadataChange, judged: TableFacts, error: BaseException
@@ -110,6 +119,10 @@ class CatalogMetadataWriter:
                 next_step="See that the catalog's user may commit to the table.",
             ) from error
         raise _unknown(change, error) from error
+
+
+def _not_asked() -> None:
+    """Nobody else can take the table, or it does not matter."""
 
 
 def _is_rest(catalog: Catalog) -> bool:

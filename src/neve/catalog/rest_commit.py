@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO
@@ -27,12 +27,14 @@ from neve.model.errors import RefLost
 from neve.model.metadata_change import MAIN, MetadataChange
 
 
-def commit_rest(catalog: Catalog, judged: Table, change: MetadataChange) -> Table:
+def commit_rest(
+    catalog: Catalog, judged: Table, change: MetadataChange, still_held: Callable[[], None]
+) -> Table:
     """One request. pyiceberg would send it again after an answer about credentials."""
     send = inspect.unwrap(type(catalog).commit_table)
-    answer = send(
-        catalog, judged, requirements(change, judged.metadata), updates(change, judged.metadata)
-    )
+    asserted, wanted = requirements(change, judged.metadata), updates(change, judged.metadata)
+    still_held()
+    answer = send(catalog, judged, asserted, wanted)
     return with_metadata(judged, answer.metadata, answer.metadata_location)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -45,7 +45,9 @@ from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Outcome, RolledBack
 from neve.model.policy import Strategy, Verify
 from neve.model.table import TableRef
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 #: The policy key of an order of rows.
 SORT_ORDER = "rewrite_data_files.sort_order"
@@ -197,6 +199,8 @@ def apply(
     """Run the plans of a file; a plan whose table has moved on is refused."""
     printer = Output(output)
     with errors_explained(printer):
+        from neve.neve import Neve
+
         plans = Neve.read_plans(file)
     with application(printer, config) as neve:
         outcomes, refused = [], []
@@ -249,6 +253,8 @@ def compact(
                 job_id = compact_at_server(client, table, **options)
                 outcome = outcome_of(follow_to_end(ServerJobs(client), printer, job_id))
         if dry_run:
+            from neve.neve import Neve
+
             printer.result(Neve.plan_document([made]), lambda: render_plan(made))
             return
         _tell_outcome(printer, outcome)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
@@ -17,7 +17,9 @@ from neve.cli.output import Format, Output
 from neve.model.errors import Interrupted, NeveError, TableNotFound
 from neve.model.logs import LogSettings
 from neve.model.table import TableRef, quote_part
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 #: What the options before the command said about the log, and which command it is.
 LOGGING = [LogSettings()]
@@ -108,6 +110,8 @@ def application(
 
     A command that changes something without a job says with `if_interrupted` what is left of it.
     """
+    from neve.neve import Neve
+
     with (
         errors_explained(output),
         output.working(),

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from shutil import which
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -17,7 +17,9 @@ from neve.cli.output import Format, Output
 from neve.cli.render import render_outcome, render_plan, table_of
 from neve.documents import to_document
 from neve.model.sizes import format_size
-from neve.neve import Comparison, Story
+
+if TYPE_CHECKING:
+    from neve.neve import Comparison, Story
 
 HALF_MADE = "Interrupted; the demo's table may be half made: neve demo makes it anew."
 

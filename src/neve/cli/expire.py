@@ -83,6 +83,8 @@ def expire(
             )
         else:
             step, reason = neve.expiry(ref, overrides)
+            # Only people are shown short ids.
+            known = neve.outline(ref).snapshots if output is Format.TEXT else ()
     if apply:
         printer.result(to_document(outcome), lambda: render_outcome(outcome))
         sys.exit(EXIT_OK if outcome.status.is_good else EXIT_ERROR)
@@ -92,4 +94,4 @@ def expire(
         "freed_bytes": step.freed_bytes,
         **to_document(step),
     }
-    printer.result(document, lambda: render_expiry(ref, step, reason))
+    printer.result(document, lambda: render_expiry(ref, step, reason, known))

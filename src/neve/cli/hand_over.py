@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,9 @@ from neve.model.maintenance import HandOver
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.plan import CompactionPlan
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 RunIdOption = Annotated[
     str,

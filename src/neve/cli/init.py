@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -17,7 +17,9 @@ from neve.cli.output import Format, Output
 from neve.documents import to_document
 from neve.initial import InitialFile, Source, initial_file
 from neve.model.errors import InputError
-from neve.neve import NO_TABLE_YET, Check, Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Check
 
 
 def init(
@@ -47,6 +49,8 @@ def init(
             _write(path, made.text)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+        from neve.neve import Neve
+
         checks = Neve.check_machine(str(path))
     document = {
         "path": str(path),
@@ -80,6 +84,8 @@ def _render(path: Path, made: InitialFile, checks: list[Check]) -> RenderableTyp
         lines += [f"  → {escape(check.fix)}"] if check.fix else []
     if not problems:
         config = "" if path == Path("neve.yaml") else f" --config {shlex.quote(str(path))}"
+        from neve.neve import NO_TABLE_YET
+
         is_there = all(check.detail != NO_TABLE_YET for check in checks)
         lines.append(f"It works. Next: neve{escape(config)} {'tables' if is_there else 'demo'}")
     return Group(*lines)

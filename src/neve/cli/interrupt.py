@@ -15,13 +15,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from neve.cli.interrupted_jobs import NOTHING, SeenJobs
 from neve.cli.output import Output
 from neve.cli.start import EXIT_INTERRUPTED, IS_OWN_PROCESS, SENTENCE, end_now, heeded
 from neve.model.errors import Interrupted, NeveError
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 __all__ = ["EXIT_INTERRUPTED", "interruptible"]
 

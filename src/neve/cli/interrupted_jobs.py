@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from neve.documents import from_document
 from neve.model.errors import StoreError
@@ -12,7 +13,9 @@ from neve.model.events import JobEvent
 from neve.model.job import Job, JobState
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome, Status
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 NOTHING = "Interrupted; nothing was changed."
 

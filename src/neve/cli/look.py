@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -28,7 +28,9 @@ from neve.cli.render import (
 from neve.documents import to_document
 from neve.model.errors import InputError, StoreError
 from neve.model.facts import TableFacts
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 
 def tables(

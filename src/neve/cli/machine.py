@@ -10,7 +10,6 @@ from rich.markup import escape
 
 from neve.cli.context import EXIT_ERROR, EXIT_OK
 from neve.cli.output import Format, Output
-from neve.neve import Neve
 
 if TYPE_CHECKING:
     from neve.neve import Check
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 def examine_machine(output: Format, config: str | None) -> None:
     """Print every check and, where it failed, what to do."""
     printer = Output(output)
+    from neve.neve import Neve
+
     checks = Neve.check_machine(config)
     printer.result([asdict(check) for check in checks], *(_line(check) for check in checks))
     sys.exit(EXIT_OK if all(check.passed for check in checks) else EXIT_ERROR)

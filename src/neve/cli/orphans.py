@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +25,9 @@ from neve.model.job import Trigger
 from neve.model.operation import Operation
 from neve.model.orphans import check_orphan_age
 from neve.model.table import TableRef
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 
 def orphans(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from neve.cli.context import LOGGING, errors_explained, refusals_audited
 from neve.cli.interrupt import interruptible
@@ -18,7 +18,9 @@ from neve.cli.short_ids import resolve
 from neve.model.errors import EnvironmentProblem, InputError, NotAuthenticated
 from neve.model.job import JobState
 from neve.model.told_job import ToldEvent
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 #: Who asks a server that wants to know; an option would stand in lists of processes.
 API_KEY = "NEVE_API_KEY"
@@ -157,6 +159,8 @@ def job_place(output: Output, config: str | None, server: str | None) -> Iterato
         with output.working(), at_server(output, server) as client:
             yield ServerJobs(client)
         return
+    from neve.neve import Neve
+
     with (
         errors_explained(output),
         output.working(),

@@ -26,7 +26,6 @@ from neve.documents import to_document
 from neve.model.errors import InputError
 from neve.model.found import Found
 from neve.model.policies import EffectivePolicy
-from neve.neve import Neve
 
 policy_app = typer.Typer(no_args_is_help=True, help="Say which policy a table has, and why.")
 
@@ -126,6 +125,8 @@ def import_file(
     """Print policies of Apache Polaris or Amoro as a section of neve.yaml."""
     out = Output(output)
     with errors_explained(out):
+        from neve.neve import Neve
+
         imported = Neve.import_policies(file, tables=tuple(tables or ()), kind=kind)
     document = {
         "source": imported.source,

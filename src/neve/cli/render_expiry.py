@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -25,16 +25,29 @@ def moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def render_expiry(table: TableRef, step: ExpireSnapshots, reason: str) -> RenderableType:
+def render_expiry(
+    table: TableRef, step: ExpireSnapshots, reason: str, known: Iterable[SnapshotFacts]
+) -> RenderableType:
+    """What would go; `known` are all snapshots of the table, from which ids are to be told."""
+    shown = [*(s.snapshot_id for s in step.expired), *(k.snapshot_id for k in step.kept)]
+    short_ids = shortened(map(str, [*(s.snapshot_id for s in known), *shown]))
     lines: list[RenderableType] = [f"[bold]{escape(str(table))}[/]  {escape(reason)}"]
     if step.expired:
-        rows = [(str(s.snapshot_id), moment(s.committed_at), s.operation) for s in step.expired]
+        rows = [
+            (short_ids[str(s.snapshot_id)], moment(s.committed_at), s.operation)
+            for s in step.expired
+        ]
         lines += _table(("expires", "committed", "operation"), rows)
         lines.append(_freed(step))
     if step.kept:
-        rows = [(str(k.snapshot_id), moment(k.committed_at), k.reason) for k in step.kept]
+        rows = [
+            (short_ids[str(k.snapshot_id)], moment(k.committed_at), k.reason) for k in step.kept
+        ]
         lines += _table(("stays although old", "committed", "because"), rows)
-    lines += [f"tag {escape(tag.name)} → {tag.snapshot_id}" for tag in step.tags]
+    lines += [
+        f"tag {escape(tag.name)} → {short_ids.get(str(tag.snapshot_id), tag.snapshot_id)}"
+        for tag in step.tags
+    ]
     lines += [
         f"{ref.kind} {escape(ref.name)} is dropped: {escape(ref.reason)}"
         for ref in step.dropped_refs

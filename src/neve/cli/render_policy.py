@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from rich.console import Group, RenderableType
@@ -12,7 +12,9 @@ from rich.text import Text
 
 from neve.cli.render import table_of
 from neve.model.policies import EffectivePolicy
-from neve.neve import ImportedPolicies
+
+if TYPE_CHECKING:
+    from neve.neve import ImportedPolicies
 
 
 def render_effective(

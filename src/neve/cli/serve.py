@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from neve.cli.context import LOGGING, ConfigOption, errors_explained
 from neve.cli.output import Format, Output
-from neve.neve import Neve
-from neve.serve import ALL_ROLES, Role, ServeSettings, run
+
+if TYPE_CHECKING:
+    from neve.serve import Role
 
 
 class RoleChoice(StrEnum):
@@ -52,6 +53,9 @@ def serve(
     Options that are not given are as the configuration says. Running jobs are given time to end,
     and what takes longer is handed back to the queue.
     """
+    from neve.neve import Neve
+    from neve.serve import ServeSettings, run
+
     out = Output(Format.TEXT)
     with errors_explained(out), Neve.open(config, log=LOGGING[-1]) as neve:
         defaults = neve.serve_defaults()
@@ -67,6 +71,8 @@ def serve(
 
 def _roles(chosen: list[RoleChoice] | None, *, is_scheduling: bool) -> tuple[Role, ...]:
     """Those that were named, or all that the configuration leaves on."""
+    from neve.serve import ALL_ROLES, Role
+
     if not chosen:
         return tuple(r for r in ALL_ROLES if is_scheduling or r is not Role.SCHEDULER)
     if RoleChoice.ALL in chosen:

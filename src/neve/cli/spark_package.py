@@ -12,7 +12,6 @@ from rich.markup import escape
 from neve.cli.context import OutputOption, errors_explained
 from neve.cli.output import Format, Output
 from neve.model.sizes import format_size
-from neve.neve import Neve
 
 
 def spark_package(
@@ -25,6 +24,8 @@ def spark_package(
     """
     printer = Output(output)
     with errors_explained(printer):
+        from neve.neve import Neve
+
         made = Neve.write_spark_package(out)
     printer.result(
         asdict(made),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,9 @@ from neve.documents import to_document
 from neve.model.operation import Operation
 from neve.model.outcome import Outcome
 from neve.model.plan import Plan
-from neve.neve import Neve
+
+if TYPE_CHECKING:
+    from neve.neve import Neve
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,14 @@ from neve.access.asked import rights_for, sensitive
 from neve.access.rights import Right
 from neve.guarding.tables import GuardedTables
 from neve.looking import Overrides, Table
-from neve.model.errors import AccessDenied, ApprovalNeeded, InputError, NeveError, StoreError
+from neve.model.errors import (
+    AccessDenied,
+    ApprovalNeeded,
+    InputError,
+    NeveError,
+    StoreError,
+    TooMuch,
+)
 from neve.model.events import RecordedEvent
 from neve.model.job import (
     ENGINE,
@@ -135,7 +142,7 @@ class GuardedJobs(GuardedTables):
         ref, whose = self.table(table), self.acting_tenant(tenant)
         who = self.acting_as(requested_by)
         wanted = (str(operation), _arguments(overrides, arguments))
-        with self._admitted(ref, [wanted], whose) as held:
+        with self._admitted(ref, [wanted], whose, idempotency_key or "") as held:
             job = super().submit(
                 ref,
                 operation,
@@ -155,7 +162,9 @@ class GuardedJobs(GuardedTables):
         return self._noted(job)
 
     @contextmanager
-    def _admitted(self, table: TableRef, wanted: Sequence[Wanted], tenant: str) -> Iterator[str]:
+    def _admitted(
+        self, table: TableRef, wanted: Sequence[Wanted], tenant: str, key: str = ""
+    ) -> Iterator[str]:
         """Where room is held for the jobs, which are queued within: all of them may be, or none.
 
         What a person agreed to is used up last, and only by what is queued.
@@ -163,7 +172,7 @@ class GuardedJobs(GuardedTables):
         for operation, arguments in wanted:
             self._allow(table, rights_for(operation, arguments))
         used: list[Approval] = []
-        with self._room_for(tenant, len(wanted)) as room:
+        with self._room_for(tenant, len(wanted), key) as room:
             for operation, arguments in wanted:
                 if self._needs_approval(operation, arguments):
                     used.append(self._use_approval(table, operation, arguments, tenant))
@@ -177,12 +186,15 @@ class GuardedJobs(GuardedTables):
                     self.access.give_back_approval(approval)
                 raise
 
-    def _room_for(self, tenant: str, jobs: int) -> AbstractContextManager[str]:
-        return self.access.room(tenant, jobs) if self._held is None else nullcontext(self._held)
+    def _room_for(self, tenant: str, jobs: int, key: str) -> AbstractContextManager[str]:
+        held = self._held
+        return self.access.room(tenant, jobs, key) if held is None else nullcontext(held)
 
     def _use_approval(
         self, table: TableRef, operation: str, arguments: Mapping[str, object], tenant: str
     ) -> Approval:
+        # Nobody is asked to agree to what is refused anyway.
+        super().check_job(table, operation, arguments)
         state = self._agreed_state(table, operation, arguments)
         approval = self.access.ask_approval(self.caller, tenant, table, operation, arguments, state)
         if not self.access.use_approval(approval):
@@ -216,11 +228,13 @@ class GuardedJobs(GuardedTables):
         operations: Iterable[str],
         overrides: Overrides = None,
         tenant: str = "",
-        known: int = 0,
+        known: Callable[[], int] = lambda: 0,
+        key: str = "",
     ) -> Iterator[None]:
         """Raise now for what one of several jobs would be refused for, and hold room for them.
 
-        They are queued within; so many of them are known to be there already.
+        They are queued within; `known` tells how many of them are there already. The key is that
+        of them all, and of no single one.
         """
         wanted, arguments = [str(item) for item in operations], _arguments(overrides, None)
         for operation in wanted:
@@ -230,8 +244,16 @@ class GuardedJobs(GuardedTables):
                     f"{operation} needs a second person, and cannot be asked for among others.",
                     next_step="Ask for it alone.",
                 )
-        with self.access.room(self.acting_tenant(tenant), len(wanted) - known) as held:
-            self._held = held
+        with ExitStack() as stack:
+            found = known()
+            while self._held is None:
+                room = self.access.room(self.acting_tenant(tenant), len(wanted) - found, key)
+                try:
+                    self._held = stack.enter_context(room)
+                except TooMuch:
+                    # The same request, sent at the same time, may have queued them by now.
+                    if found == (found := known()):
+                        raise
             try:
                 yield
             finally:

@@ -53,6 +53,7 @@ REFUSED = (
 BY_TABLE = (
     "add_consumer",
     "advice",
+    "check_job",
     "count_turn",
     "diagnose",
     "expiry",

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from neve.documents import from_text
 from neve.model.errors import NeveError
 from neve.model.job import Job, JobState
+from neve.model.notices import Notice
 from neve.model.outcome import Outcome
 from neve.model.table import TableRef
 from neve.planning.digest import (
@@ -19,10 +20,10 @@ from neve.planning.digest import (
     table_day,
 )
 from neve.planning.digest_text import digest_notice
+from neve.service.digest_turn import DigestTurn, begin_turn
 from neve.service.notices import policy_of, send
 from neve.service.services import Services
 
-MARK = "digest"
 ATTEMPTS = 3
 PAUSE_SECONDS = 5.0
 FIRST_JOBS = 1000
@@ -48,33 +49,43 @@ def digest(services: Services, day: date) -> list[str]:
     """Send the digest of a day, once, whoever asks; returns the channels that got it now."""
     if services.notifier is None:
         return []
+    sent: list[str] = []
     try:
-        if not _is_ours(services, day):
-            return []
-        days = _tables_by_channel(services, _ended(services, day))
-        set_aside = tuple((item.table, item.reason) for item in services.store.set_aside_tables())
+        turn = begin_turn(services.store, day)
+        if turn is not None:
+            for channel, notice in _notices(services, day):
+                if channel not in turn.told and _sent(services, turn, channel, notice):
+                    sent.append(channel)
+            turn.end()
     except NeveError as error:
-        services.warn(f"There is no digest of {day}: {error.message}")
-        return []
-    sent = []
-    for channel, tables in sorted(days.items()):
-        opens = sum(table.file_opens_saved for table in tables)
-        saved = opens * services.cost_model.get_usd_per_1000 / 1000
-        notice = digest_notice(Digest(day, tuple(tables), saved, set_aside))
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                services.sleep(PAUSE_SECONDS)
-            if send(services, channel, notice):
-                sent.append(channel)
-                break
+        services.warn(f"The digest of {day} did not get to all: {error.message}")
     return sent
 
 
-def _is_ours(services: Services, day: date) -> bool:
-    """Whether it is for this process to send it; of several, one is told so."""
-    marks = services.store.marks
-    known = marks.get(MARK)
-    return known < day.isoformat() and marks.set(MARK, day.isoformat(), expected=known)
+def _notices(services: Services, day: date) -> list[tuple[str, Notice]]:
+    """What each channel is told."""
+    days = _tables_by_channel(services, _ended(services, day))
+    set_aside = tuple((item.table, item.reason) for item in services.store.set_aside_tables())
+    found = []
+    for channel, tables in sorted(days.items()):
+        opens = sum(table.file_opens_saved for table in tables)
+        saved = opens * services.cost_model.get_usd_per_1000 / 1000
+        found.append((channel, digest_notice(Digest(day, tuple(tables), saved, set_aside))))
+    return found
+
+
+def _sent(services: Services, turn: DigestTurn, channel: str, notice: Notice) -> bool:
+    """Send it and remember that, unless another process goes on with the turn by now."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            services.sleep(PAUSE_SECONDS)
+        if not turn.keep():
+            return False
+        if send(services, channel, notice):
+            turn.told.append(channel)
+            turn.keep()
+            return True
+    return False
 
 
 def _ended(services: Services, day: date) -> dict[TableRef, list[EndedJob]]:

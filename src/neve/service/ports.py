@@ -149,8 +149,13 @@ class Surveyor(Protocol):
 class MetadataWriter(Protocol):
     """Changes where main points, tags, and which snapshots are listed; no engine is needed."""
 
-    def commit(self, change: MetadataChange) -> TableFacts:
+    def commit(
+        self, change: MetadataChange, still_held: Callable[[], None] | None = None
+    ) -> TableFacts:
         """One commit against the state that the change was judged by, without a retry.
+
+        `still_held` is asked right before the request, and raises where a process that stood still
+        has lost the table meanwhile.
 
         Returns the table as it is with the change, without its files.
 

@@ -36,6 +36,12 @@ from neve.service.reporting import JobReporter
 from neve.service.services import Services
 
 
+def check(services: Services, request: JobRequest) -> None:
+    """Refuse what could never be run."""
+    request = _fixed(services, request)
+    handler_for(request).prepare(services, request)
+
+
 def submit(services: Services, request: JobRequest) -> Job:
     """Queue a job for whoever claims it; refuses what could never be run."""
     request = _fixed(services, request)

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Protocol
 
 from neve.access.quotas import Quota, Room
-from neve.model.errors import TooMuch
 from neve.model.stored_policy import StoredPolicy
 from neve.model.workers import AnnouncedWorker
 
@@ -51,8 +50,11 @@ class Workers(Protocol):
 class Rooms(Protocol):
     """Room for jobs of tenants that have a quota. A request that names a room is queued in it."""
 
-    def hold(self, room: Room, quota: Quota, now: datetime) -> TooMuch | None:
-        """Hold it, counted with all that is held and open; the reason where there is none."""
+    def hold(self, room: Room, quota: Quota, now: datetime) -> bool:
+        """Hold it, counted with all that is held and open; TooMuch where there is none.
+
+        False where nothing more is held: there is a job of its key, or the room is held already.
+        """
         ...
 
     def give_back(self, room: Room) -> None:

@@ -377,7 +377,10 @@ class Approvals(Protocol):
     """What waits for a second person to agree."""
 
     def ask(self, approval: Approval) -> Approval:
-        """Remember what is asked for; the one of before, while it is open and young enough."""
+        """Remember what is asked for; the one of before, while it is open and young enough.
+
+        TooMuch where a tenant asked for MAX_OF_A_TENANT that are young enough and were not used.
+        """
         ...
 
     def approval(self, approval_id: str) -> Approval | None: ...

@@ -6,7 +6,14 @@ import sqlite3
 from dataclasses import replace
 from datetime import datetime
 
-from neve.access.approvals import VALID_SECONDS, Approval, ApprovalState
+from neve.access.approvals import (
+    KEPT_SECONDS,
+    MAX_OF_A_TENANT,
+    VALID_SECONDS,
+    Approval,
+    ApprovalState,
+    too_many,
+)
 from neve.access.chain import AuditHead, AuditRow
 from neve.access.keys import ApiKey
 from neve.documents import from_text, to_text
@@ -34,6 +41,11 @@ _OPEN_APPROVAL = (
     "SELECT * FROM approvals WHERE request = ? AND state IN ('pending', 'approved') "
     "AND created_at > ? ORDER BY position DESC LIMIT 1"
 )
+_ASKED_LATELY = (
+    "SELECT count(*) AS asked FROM approvals WHERE created_at > ? AND state <> 'used' "
+    "AND json_extract(document, '$.tenant') = ?"
+)
+_FORGET = "DELETE FROM approvals WHERE created_at < ?"
 _ASK = (
     "INSERT INTO approvals (approval_id, request, document, created_at, state) "
     "VALUES (?, ?, ?, ?, ?)"
@@ -97,6 +109,10 @@ class SqliteApprovals(Database):
             known = db.execute(_OPEN_APPROVAL, (approval.digest, created_at - VALID_SECONDS))
             if row := known.fetchone():
                 return _approval(row)
+            lately = (created_at - VALID_SECONDS, approval.tenant)
+            if db.execute(_ASKED_LATELY, lately).fetchone()["asked"] >= MAX_OF_A_TENANT:
+                raise too_many()
+            db.execute(_FORGET, (created_at - KEPT_SECONDS,))
             sent = (approval.approval_id, approval.digest, to_text(approval), created_at)
             db.execute(_ASK, (*sent, approval.state))
         return approval

@@ -6,7 +6,14 @@ import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from neve.access.approvals import VALID_SECONDS, Approval, ApprovalState
+from neve.access.approvals import (
+    KEPT_SECONDS,
+    MAX_OF_A_TENANT,
+    VALID_SECONDS,
+    Approval,
+    ApprovalState,
+    too_many,
+)
 from neve.access.chain import AuditHead, AuditRow
 from neve.access.keys import ApiKey
 
@@ -76,6 +83,12 @@ class MemoryApprovals:
                 is_same = known.digest == approval.digest and known.created_at > oldest
                 if is_same and known.state in OPEN:
                     return known
+            kept = approval.created_at - timedelta(seconds=KEPT_SECONDS)
+            self._approvals = {k: a for k, a in self._approvals.items() if a.created_at >= kept}
+            lately = [a for a in self._approvals.values() if a.created_at > oldest]
+            counted = [a for a in lately if a.state is not ApprovalState.USED]
+            if sum(a.tenant == approval.tenant for a in counted) >= MAX_OF_A_TENANT:
+                raise too_many()
             self._approvals[approval.approval_id] = approval
         return approval
 

@@ -51,8 +51,10 @@ class MemoryLakes:
     def locations(self) -> list[TableLocation]:
         return [lake.location(lake.facts.table) for lake in self.members.values()]
 
-    def commit(self, change: MetadataChange) -> TableFacts:
-        return self[change.table].metadata.commit(change)
+    def commit(
+        self, change: MetadataChange, still_held: Callable[[], None] | None = None
+    ) -> TableFacts:
+        return self[change.table].metadata.commit(change, still_held)
 
     def write(self, outcomes: Sequence[Outcome]) -> list[TableRef]:
         self.logged.append(list(outcomes))

@@ -24,8 +24,12 @@ class MemoryMetadata:
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
 
-    def commit(self, change: MetadataChange) -> TableFacts:
+    def commit(
+        self, change: MetadataChange, still_held: Callable[[], None] | None = None
+    ) -> TableFacts:
         self.before_commit()
+        if still_held is not None:
+            still_held()
         lake = self._lake
         lake.loads += 1
         if reason := why_not(change, lake.facts):

@@ -9,27 +9,34 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from neve.access.quotas import HELD_SECONDS, Quota, Room, Usage, day_of, refusal_of, room_lost
-from neve.model.errors import TooMuch
 from neve.model.job import JobRequest
 
 
 class MemoryRooms:
     """What is held, and when it is given to others."""
 
-    def __init__(self, clock: Callable[[], datetime], usage: Callable[[str, date], Usage]) -> None:
-        self._clock, self._usage = clock, usage
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        usage: Callable[[str, date], Usage],
+        has_job: Callable[[str], bool],
+    ) -> None:
+        self._clock, self._usage, self._has_job = clock, usage, has_job
         self._held: dict[str, tuple[Room, datetime]] = {}
         self._lock = threading.RLock()
 
-    def hold(self, room: Room, quota: Quota, now: datetime) -> TooMuch | None:
+    def hold(self, room: Room, quota: Quota, now: datetime) -> bool:
         with self._lock:
+            is_held = any(held.room_id == room.room_id for held in self._rooms())
+            if is_held or (room.key and self._has_job(room.key)):
+                return False
             usage = self._usage(room.tenant, day_of(now))
             held = sum(r.jobs for r in self._rooms() if r.tenant == room.tenant)
             usage = replace(usage, open_jobs=usage.open_jobs + held)
             if refusal := refusal_of(quota, usage, room.tenant, now, room.jobs):
-                return refusal
+                raise refusal
             self._held[room.room_id] = (room, self._clock() + timedelta(seconds=HELD_SECONDS))
-        return None
+        return True
 
     def give_back(self, room: Room) -> None:
         self._held.pop(room.room_id, None)

@@ -60,7 +60,7 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
         self.audit = MemoryAudit()
         self.approvals = MemoryApprovals()
         self.plans = MemoryPlans(clock)
-        self.rooms = MemoryRooms(clock, self.usage)
+        self.rooms = MemoryRooms(clock, self.usage, lambda key: self.job_of_key(key) is not None)
         self.policies = MemoryPolicies(clock)
         self.workers = MemoryWorkers(clock)
         self.writes = MemoryWrites()

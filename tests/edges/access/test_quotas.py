@@ -79,16 +79,45 @@ def test_a_repeated_request_needs_no_room(servers):
     assert (again.status_code, again.json()["jobs"]) == (202, first.json()["jobs"])
 
 
+@pytest.mark.promise(47, 60)
+@pytest.mark.parametrize(("path", "body"), [("compact", COMPACT), (f"tables/{OWN}/maintain", TURN)])
+def test_a_request_that_is_sent_twice_at_once_is_one_job(servers, path, body):
+    """Also where its jobs are all that its tenant may have."""
+    world, clients = servers
+    free = 3 - len(body.get("operations", [1]))
+    for _ in range(free):
+        world.client.post("/api/v1/compact", json=COMPACT, headers=world.key())
+    headers = world.key() | {"Idempotency-Key": "k"}
+    calls = [
+        lambda client=client: client.post(f"/api/v1/{path}", json=body, headers=headers)
+        for client in clients * 4
+    ]
+    answers = at_once(calls)
+    assert {answer.status_code for answer in answers} == {202}, [a.text for a in answers]
+    assert len(world.store.jobs()) == 3
+
+
 @pytest.mark.promise(59, 46)
 def test_an_approval_is_used_up_by_what_is_queued_alone(make_world, monkeypatch):
     world = make_world(approval=["rollback"])
     ann = world.key("admin", owner="ann", name="ann")
     bob = world.key("admin", owner="bob", name="bob")
     body, path = {"snapshot_id": 99}, f"/api/v1/tables/{OWN}/rollback"
-    asked = world.client.post(path, json=body, headers=ann)
+    with monkeypatch.context() as patch:
+        patch.setattr("neve.service.operations.rollback.RollbackHandler.prepare", lambda *_: None)
+        asked = world.client.post(path, json=body, headers=ann)
     approval = f"/api/v1/approvals/{asked.json()['approval_id']}"
     assert world.client.post(f"{approval}/approve", headers=bob).status_code == 200
     refused = world.client.post(path, json=body, headers=ann)
     assert refused.status_code == 422, refused.text
     assert world.client.get(approval, headers=ann).json()["state"] == "approved"
     assert world.store.jobs() == []
+
+
+@pytest.mark.promise(59)
+def test_nobody_is_asked_to_agree_to_what_is_refused_anyway(make_world):
+    world = make_world(approval=["rollback"])
+    path, ann = f"/api/v1/tables/{OWN}/rollback", world.key("admin", owner="ann")
+    refused = world.client.post(path, json={"snapshot_id": 99}, headers=ann)
+    assert (refused.status_code, "not in the history" in refused.json()["detail"]) == (422, True)
+    assert world.client.get("/api/v1/approvals", headers=ann).json()["approvals"] == []

@@ -244,6 +244,8 @@ def append(world, monkeypatch):
 def test_an_approval_is_for_the_table_that_was_there(
     make_world, monkeypatch, route, body, change, is_had
 ):
+    # The table has no snapshot to go back to.
+    monkeypatch.setattr("neve.service.operations.rollback.RollbackHandler.prepare", lambda *_: None)
     world = make_world(approval=["purge", "rollback"])
     path, ann = f"/api/v1/tables/{OWN}/{route}", world.key(purge=True, owner="ann")
     asked = world.client.post(path, json=body, headers=ann).json()["approval_id"]
@@ -315,7 +317,9 @@ def test_who_shares_tables_learns_nothing_of_jobs_that_others_made_of_a_plan(wor
 
 
 @pytest.mark.promise(56)
-def test_lists_are_not_cut_by_what_others_have(make_world):
+def test_lists_are_not_cut_by_what_others_have(make_world, monkeypatch):
+    # The tables have no snapshot to go back to.
+    monkeypatch.setattr("neve.service.operations.rollback.RollbackHandler.prepare", lambda *_: None)
     world = make_world(approval=["rollback"])
     own, other = world.key(), world.key(tables="lake.hush", tenant="hush")
     asked = {"snapshot_id": 1}

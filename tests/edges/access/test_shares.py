@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import islice
+from types import SimpleNamespace
 
 import httpx2
 import pytest
@@ -14,6 +17,7 @@ from tests.edges.api.conftest import served
 from neve.api.settings import ApiSettings
 from neve.database.bodies import QueryAnswer
 from neve.database.service import QUERIES_OF_A_TENANT, Database
+from neve.model.errors import CatalogError
 from neve.model.job import JobRequest
 from neve.model.table import TableRef
 
@@ -74,6 +78,63 @@ def test_queries_of_one_tenant_leave_room_for_others(world, address, other, monk
             go_on.set()
         assert {one.result() for one in asked} == {200}
     assert max(most) == QUERIES_OF_A_TENANT
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """A catalog that lets everybody wait who surveys; how many do, at most."""
+    found = SimpleNamespace(is_back=threading.Event(), waiting=[], most=[])
+
+    def hang(*_, **__):
+        found.waiting.append(1)
+        found.most.append(len(found.waiting))
+        found.is_back.wait(30)
+        found.waiting.pop()
+        raise CatalogError("It does not answer.")
+
+    monkeypatch.setattr("neve.catalog.surveyor.CatalogSurveyor.survey", hang)
+    yield found
+    found.is_back.set()
+
+
+@pytest.mark.promise(60)
+@pytest.mark.parametrize("is_asked_for_all", [False, True])
+def test_a_catalog_that_hangs_keeps_those_alone_who_ask_it(world, other, hanging, is_asked_for_all):
+    settings = ApiSettings(max_asking_of_tenant=12, asking_wait_seconds=0.3)
+    more = {"tenant": "", "all_tenants": True} if is_asked_for_all else {}
+    own = world.key(role="viewer", **more)
+    with served(world.neve, settings) as url, ThreadPoolExecutor(MANY) as pool:
+
+        def ask(path, headers, timeout=10):
+            return httpx2.get(f"{url}/api/v1{path}", headers=headers, timeout=timeout)
+
+        asked = [pool.submit(ask, f"/tables/{OWN}/health", own, 60) for _ in range(MANY)]
+        refused = [one.result() for one in islice(as_completed(asked), MANY - 12)]
+        assert {answer.status_code for answer in refused} == {429}
+        assert refused[0].headers["Retry-After"] == "5"
+        assert "wait for catalogs" in refused[0].json()["detail"]
+        # Who asks is found out, and the state is asked, also for the tenant itself.
+        assert ask("/jobs", other).status_code == ask("/jobs", own).status_code == 200
+        assert ask(f"/tables/{OTHER}/snapshots", other).status_code == 200
+        assert max(hanging.most) == 12
+        hanging.is_back.set()
+
+
+@pytest.mark.promise(60)
+def test_who_asks_is_found_out_while_every_thread_waits(world, hanging):
+    settings = ApiSettings(max_asking_of_tenant=MANY)
+    own = world.key(role="viewer")
+    with served(world.neve, settings) as url, ThreadPoolExecutor(MANY) as pool:
+
+        def ask(path, headers, timeout):
+            return httpx2.get(f"{url}/api/v1{path}", headers=headers, timeout=timeout).status_code
+
+        asked = [pool.submit(ask, f"/tables/{OWN}/health", own, 60) for _ in range(MANY)]
+        while len(hanging.waiting) < 40 and not any(one.done() for one in asked):
+            time.sleep(0.01)
+        # Its row in the audit log is written as well.
+        assert ask("/jobs", {"Authorization": "Bearer neve_no_such"}, 10) == 401
+        hanging.is_back.set()
 
 
 @pytest.mark.promise(60)

@@ -15,7 +15,7 @@ from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.types import LongType, NestedField
 
 from neve.catalog.metadata_commit import CatalogMetadataWriter
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, LeaseLost
 from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
@@ -441,3 +441,20 @@ def test_an_encrypted_table_is_refused_before_anything_is_written(writer, change
         writer.commit(change(**CHANGES["rollback"]))
 
     assert state(lake)[2] == 4
+
+
+def test_who_lost_the_table_meanwhile_sends_nothing(writer, change, catalogs):
+    """A process may sleep for as long as it likes between its last check and its request."""
+    ref = catalogs.parse(NAME)
+    before = catalogs.writable(ref.catalog).load_table(NAME).metadata_location
+    asked = []
+
+    def lost():
+        asked.append(catalogs.writable(ref.catalog).load_table(NAME).metadata_location)
+        raise LeaseLost("Table lake.db.events is another job's by now.")
+
+    with pytest.raises(LeaseLost):
+        writer.commit(change(set_main=2), lost)
+    after = catalogs.writable(ref.catalog).load_table(NAME).metadata_location
+    assert [before] == asked == [after]
+    assert writer.commit(change(set_main=2), lambda: None).snapshot_id == 2

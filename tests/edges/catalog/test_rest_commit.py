@@ -14,7 +14,7 @@ from tests.unit.catalog.rest_server import RestTable, serving
 from neve.catalog import connect
 from neve.catalog.connect import Catalogs
 from neve.catalog.metadata_commit import CatalogMetadataWriter
-from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, RefLost
+from neve.model.errors import CommitConflict, CommitUnknown, ExecutionError, LeaseLost, RefLost
 from neve.model.expiry import TagToSet
 from neve.model.metadata_change import MetadataChange
 from neve.testing.facts import NOW
@@ -69,6 +69,18 @@ def commit(catalogs, table):
         CatalogMetadataWriter(catalogs, lambda: NOW).commit(MetadataChange(**judged | what))
 
     return send
+
+
+def test_who_lost_the_table_meanwhile_sends_no_request(catalogs, table):
+    judged = {"table": catalogs.parse("rest.db.events"), "purpose": "Testing", "head": 4}
+    change = MetadataChange(table_uuid=table.metadata["table-uuid"], set_main=2, **judged)
+
+    def lost():
+        raise LeaseLost("Table rest.db.events is another job's by now.")
+
+    with pytest.raises(LeaseLost):
+        CatalogMetadataWriter(catalogs, lambda: NOW).commit(change, lost)
+    assert table.commits == []
 
 
 def rollback(commit):

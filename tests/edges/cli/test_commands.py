@@ -21,7 +21,9 @@ IN_SRC: Any = {
     "capture_output": True,
     "text": True,
 }
-HEAVY = ("neve.neve", "pyarrow", "pyiceberg", "pyspark", "rich")
+#: What the façade brings along: all that asks catalogs, and readers of YAML.
+HEAVY_FOR_ONE = ("neve.neve", "pyarrow", "pyiceberg", "pyspark", "strictyaml", "fastapi")
+HEAVY = (*HEAVY_FOR_ONE, "rich")
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["--version"], []], ids=str)
@@ -36,6 +38,21 @@ def test_the_list_imports_nothing_heavy(words):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_imports_nothing_that_it_does_not_show(name):
+    """What asks catalogs takes a second and more to be imported."""
+    program = (
+        "import sys\nfrom neve.cli.main import app\n"
+        f"try: app([{name!r}, '-h'])\n"
+        "except SystemExit as end: assert not end.code\n"
+        f"loaded = [name for name in {HEAVY_FOR_ONE!r} if name in sys.modules]\n"
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert COMMANDS[name].summary in " ".join(done.stdout.split())
 
 
 def test_signals_are_seen_to_before_much_is_imported():

@@ -4,7 +4,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from neve.cli.render_expiry import render_expiry
+from neve.model.expiry import ExpiredSnapshot, KeptSnapshot
+from neve.model.steps import ExpireSnapshots
+from neve.testing.facts import TABLE, snapshot
 from neve.testing.local_lake import FileEntry, Manifest
 
 pytestmark = pytest.mark.promise(13)
@@ -237,3 +242,21 @@ def test_an_empty_table_has_no_snapshots(run_json, run, lake, table):
 
     assert (code, document["snapshots"], document["branches"], document["tags"]) == (0, [], [], [])
     assert "0 snapshots" in run("snapshots", "db.empty").stdout
+
+
+def test_ids_are_as_short_as_they_tell_the_tables_snapshots_apart():
+    old, twin, kept = 5942030024810030495, 5942030024999999999, 1650218136120490909
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    step = ExpireSnapshots(
+        expired=(ExpiredSnapshot(old, at, "append"),),
+        kept=(KeptSnapshot(kept, at, "a tag"),),
+        tags=(),
+        dropped_refs=(),
+        time_travel=(),
+    )
+    shown = Console(width=120)
+    with shown.capture() as text:
+        shown.print(render_expiry(TABLE, step, "", [snapshot(n) for n in (old, twin, kept)]))
+    # What stays under a beginning that another one has as well would be refused when it is typed.
+    ids = [line.split()[0] for line in text.get().splitlines() if "2026-01-02" in line]
+    assert ids == ["59420300248", "16502181"]

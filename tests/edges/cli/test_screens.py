@@ -155,7 +155,7 @@ def test_what_a_new_user_sees(request, home, machine, screen, name, width, monke
         request.getfixturevalue("events")
     ended = threading.Event()
     ended.set()
-    monkeypatch.setattr("neve.cli.serve.run", partial(serve.run, stop=ended))
+    monkeypatch.setattr("neve.serve.run", partial(serve.run, stop=ended))
     monkeypatch.setattr(package, "write_package", lambda target: target.write_bytes(b"packed"))
     check(name, width, screen(width, ALONE[name]))
 

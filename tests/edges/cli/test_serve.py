@@ -7,7 +7,6 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from neve.cli import serve as command
 from neve.cli.main import app
 from neve.model.errors import ConfigError
 from neve.serve import ALL_ROLES, Role
@@ -20,7 +19,7 @@ def served(monkeypatch, tmp_path):
     """The settings with which the process would serve."""
     found = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "run", lambda neve, settings, say: found.append(settings))
+    monkeypatch.setattr("neve.serve.run", lambda neve, settings, say: found.append(settings))
     return found
 
 
@@ -83,7 +82,7 @@ def test_what_goes_wrong_is_one_sentence(served, monkeypatch):
     def taken(*_, **__):
         raise ConfigError("The address is taken.", next_step="Give another one.")
 
-    monkeypatch.setattr(command, "run", taken)
+    monkeypatch.setattr("neve.serve.run", taken)
     done = CliRunner().invoke(app, ["serve"])
 
     assert (done.exit_code, "The address is taken." in done.stderr) == (1, True)

@@ -8,11 +8,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from neve.access.approvals import VALID_SECONDS, Approval, ApprovalState
+from neve.access.approvals import (
+    KEPT_SECONDS,
+    MAX_OF_A_TENANT,
+    VALID_SECONDS,
+    Approval,
+    ApprovalState,
+)
 from neve.access.chain import AuditEntry, AuditHead, seal
 from neve.access.keys import ApiKey, digest_of
 from neve.access.quotas import Usage
 from neve.access.rights import Grant, Role
+from neve.model.errors import TooMuch
 from neve.model.job import JobRequest, JobState
 from neve.model.outcome import Outcome, Status
 from neve.model.table import TableRef
@@ -151,6 +158,42 @@ def test_the_same_request_is_one_approval_until_it_is_used_or_too_old(store):
     assert store.approvals.ask(late) == late
     assert [a.approval_id for a in store.approvals.newest()] == ["a4", "a3", "a1"]
     assert [a.approval_id for a in store.approvals.newest(1)] == ["a4"]
+
+
+def test_a_tenant_asks_for_so_many_approvals_within_a_day(store):
+    def ask(number, tenant="acme", created_at=NOW):
+        more = {"approval_id": f"n{number}", "digest": f"e{number}", "created_at": created_at}
+        return store.approvals.ask(replace(ASKED, tenant=tenant, **more))
+
+    for number in range(MAX_OF_A_TENANT):
+        ask(number)
+    assert ask(0).approval_id == "n0"
+    with pytest.raises(TooMuch, match="within a day"):
+        ask("more")
+    ask("other", tenant="hush")
+    # What was rejected counts, so that two who work together do not fill the lists of all others.
+    pending, approved, used = ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.USED
+    assert store.approvals.move("n1", pending, ApprovalState.REJECTED, "bob")
+    with pytest.raises(TooMuch):
+        ask("more")
+    assert store.approvals.move("n2", pending, approved, "bob")
+    assert store.approvals.move("n2", approved, used)
+    ask("more")
+    assert store.approvals.move("n2", used, approved)
+    with pytest.raises(TooMuch):
+        ask("one more")
+    ask("tomorrow", created_at=NOW + timedelta(seconds=VALID_SECONDS + 1))
+
+
+def test_an_approval_is_forgotten_after_months(store):
+    store.approvals.ask(ASKED)
+    kept = NOW + timedelta(seconds=KEPT_SECONDS)
+    store.approvals.ask(replace(ASKED, approval_id="a2", created_at=kept))
+    assert store.approvals.approval("a1") == ASKED
+    later = kept + timedelta(seconds=VALID_SECONDS + 1)
+    store.approvals.ask(replace(ASKED, approval_id="a3", created_at=later))
+    assert store.approvals.approval("a1") is None
+    assert [a.approval_id for a in store.approvals.newest()] == ["a3", "a2"]
 
 
 def test_an_approval_moves_from_the_state_that_was_seen(store):

@@ -30,8 +30,8 @@ def asked(room="", tenant="a", **more):
     return JobRequest(T, "rewrite_data_files", tenant=tenant, room=room, **more)
 
 
-def room_of(store, jobs, quota=3, tenant="a"):
-    return held_room(Quota(max_open_jobs=quota), store, tenant, now(), jobs)
+def room_of(store, jobs, quota=3, tenant="a", key=""):
+    return held_room(Quota(max_open_jobs=quota), store, tenant, now(), jobs, key)
 
 
 def test_room_is_counted_until_it_is_used_or_given_back(store):
@@ -83,6 +83,35 @@ def test_the_same_job_again_needs_no_room(store):
         store.submit("j4", asked(room))
 
 
+def test_requests_with_one_key_share_the_room_of_their_job(store):
+    with room_of(store, 1, quota=1, key="k") as room:
+        with room_of(store, 1, quota=1, key="k") as again:
+            pass
+        # What was not its own it did not give back.
+        assert again == room
+        with pytest.raises(TooMuch):
+            room_of(store, 1, quota=1, key="other").__enter__()
+        with room_of(store, 1, quota=1, key="k") as again:
+            first = store.submit("j1", asked(again, idempotency_key="k"))
+        assert store.submit("j2", asked(room, idempotency_key="k")) == first
+    with room_of(store, 1, quota=1, key="k") as room:
+        assert store.submit("j3", asked(room, idempotency_key="k")) == first
+    with pytest.raises(TooMuch):
+        room_of(store, 1, quota=1).__enter__()
+    assert store.usage("a", now().date()).open_jobs == 1
+
+
+def test_a_room_that_another_one_gave_back_is_used_by_nobody(store):
+    first = room_of(store, 1, quota=1, key="k")
+    first.__enter__()
+    with room_of(store, 1, quota=1, key="k") as room:
+        first.__exit__(None, None, None)
+        with pytest.raises(TooMuch, match="went to others"):
+            store.submit("j1", asked(room, idempotency_key="k"))
+    with room_of(store, 1, quota=1, key="k") as room:
+        store.submit("j1", asked(room, idempotency_key="k"))
+
+
 def test_a_job_that_is_begun_at_once_uses_its_room(store):
     with room_of(store, 1, quota=1) as room:
         lease = store.begin("j1", asked(room), 60)
@@ -116,7 +145,7 @@ def test_room_of_a_process_that_died_is_given_to_others(store, monkeypatch):
         for module in ("neve.store.rooms", "neve.store.redis.rooms", "neve.testing.rooms"):
             patch.setattr(f"{module}.HELD_SECONDS", -1)
         room = Room("r1", "a", 1)
-        assert store.rooms.hold(room, Quota(max_open_jobs=1), now()) is None
+        assert store.rooms.hold(room, Quota(max_open_jobs=1), now())
         with pytest.raises(TooMuch):
             store.submit("j1", asked("r1"))
     with room_of(store, 1, quota=1) as held:
@@ -148,6 +177,25 @@ def test_servers_that_ask_at_once_get_exactly_what_there_is(store):
     for thread in threads:
         thread.join()
     assert len(taken) == quota == store.usage("a", now().date()).open_jobs
+
+
+def test_one_request_that_is_sent_to_several_servers_at_once_is_one_job(store):
+    servers, begin = several(store), threading.Barrier(4)
+    became: list[str] = []
+
+    def ask(number, server):
+        begin.wait()
+        for turn in range(5):
+            with room_of(server, 1, quota=5, key=f"k{turn}") as room:
+                request = asked(room, idempotency_key=f"k{turn}")
+                became.append(server.submit(f"j{number}-{turn}", request).job_id)
+
+    threads = [threading.Thread(target=ask, args=item) for item in enumerate(servers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(became), len(set(became))) == (20, 5)
 
 
 def test_nothing_is_left_of_rooms_that_were_given_back():

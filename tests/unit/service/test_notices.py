@@ -15,6 +15,7 @@ from neve.model.outcome import CompactionStats, Outcome, Status
 from neve.model.policies import PolicyBook, PolicyRule, Setting, TableMatch
 from neve.model.table import TableRef
 from neve.notify.channels import Channels
+from neve.service.digest_turn import MARK, TURN_SECONDS, begin_turn
 from neve.service.digests import digest, digest_if_due
 from neve.service.notices import notify_end
 from neve.service.policies import Policies
@@ -302,6 +303,36 @@ def test_a_digest_is_sent_once_whoever_asks(told, post):
     assert digest(told, DAY - timedelta(days=1)) == []
     assert digest(told, DAY + timedelta(days=1)) == ["ops"]
     assert post.sent[0][1].body == "No job ran."
+
+
+def test_a_digest_whose_sender_was_killed_is_sent_by_another(told, post, clock, monkeypatch):
+    def end(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("neve.service.digests.send", end)
+        with pytest.raises(KeyboardInterrupt):
+            digest(told, DAY)
+
+    assert digest(told, DAY) == []
+    clock.advance(TURN_SECONDS)
+    assert digest(told, DAY) == ["ops"]
+    clock.advance(TURN_SECONDS)
+    assert (digest(told, DAY), len(post.sent)) == ([], 1)
+
+
+def test_a_channel_that_was_told_before_its_sender_died_is_not_told_again(told, store, post, clock):
+    left = begin_turn(store, DAY)
+    left.told.append("ops")
+    assert left.keep()
+
+    clock.advance(TURN_SECONDS)
+
+    assert (digest(told, DAY), post.sent) == ([], [])
+    # One that only slept hears that others went on.
+    assert not left.keep()
+    left.end()
+    assert store.marks.get(MARK) == DAY.isoformat()
 
 
 def test_a_digest_holds_the_jobs_of_its_day_alone(told, store, post, clock):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from neve.model.errors import ExecutionError, InputError, JobRefused, TableBusy
+from neve.model.errors import ExecutionError, InputError, JobRefused, LeaseLost, TableBusy
 from neve.model.job import JobRequest, JobState
 from neve.model.metadata_change import UNDO_TAG_PREFIX
 from neve.model.outcome import Status
@@ -178,6 +178,23 @@ def test_a_busy_table_is_not_rolled_back(back, lake, store):
         back(snapshot_id=1)
 
     assert lake.facts.snapshot_id == 2
+
+
+def test_a_rollback_that_slept_before_its_request_sends_none_once_others_have_the_table(
+    back, lake, store, clock
+):
+    lake.append(data_file("bad", MB))
+
+    def sleep():
+        clock.advance(86400)
+        store.claim("other", TABLE, "rewrite_data_files", 60)
+
+    lake.metadata.before_commit = sleep
+
+    with pytest.raises(LeaseLost):
+        back(snapshot_id=1)
+
+    assert (lake.facts.snapshot_id, lake.metadata.changes) == (2, [])
 
 
 def test_a_rollback_that_fails_is_remembered_as_failed(back, lake, store):

@@ -39,25 +39,25 @@ class ApprovalList(BaseModel):
     approvals: list[ApprovalBody]
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def approvals(neve: TheNeve, limit: Limit = 50) -> ApprovalList:
     """What a second person was asked to agree to, newest first."""
     return ApprovalList(approvals=[_body(item) for item in neve.approvals(limit)])
 
 
-@router.get("/{approval_id}", dependencies=[needs(Right.VIEW)])
+@router.get("/{approval_id}", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def approval(approval_id: ApprovalId, neve: TheNeve) -> ApprovalBody:
     """One of them."""
     return _body(_found(neve, approval_id))
 
 
-@router.post("/{approval_id}/approve", dependencies=[needs(Right.OPERATE)])
+@router.post("/{approval_id}/approve", dependencies=[needs(Right.OPERATE, asks_catalogs=False)])
 def approve(approval_id: ApprovalId, neve: TheNeve) -> ApprovalBody:
     """Agree: the request may be sent again, once. Whoever asked cannot agree."""
     return _body(neve.decide(_found(neve, approval_id), agrees=True))
 
 
-@router.post("/{approval_id}/reject", dependencies=[needs(Right.OPERATE)])
+@router.post("/{approval_id}/reject", dependencies=[needs(Right.OPERATE, asks_catalogs=False)])
 def reject(approval_id: ApprovalId, neve: TheNeve) -> ApprovalBody:
     """Refuse; the request needs another approval."""
     return _body(neve.decide(_found(neve, approval_id), agrees=False))

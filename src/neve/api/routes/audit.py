@@ -37,7 +37,7 @@ class AuditPage(BaseModel):
     next_cursor: str | None
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def audit(neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> AuditPage:
     """Rows about tables that the caller sees, of its own tenant; all to whoever sees all."""
     before = read_cursor(cursor, int)[0] if cursor else None

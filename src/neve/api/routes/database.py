@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import monotonic
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 
 from neve.access.rights import Right
-from neve.api.access import KEY_TEXT, TheNeve, TheSettings, needs
+from neve.api.access import KEY_TEXT, TheNeve, TheSettings, asking, needs
 from neve.api.shares import Shares
 from neve.database.bodies import (
     Compact,
@@ -28,7 +29,7 @@ from neve.database.compacting import still_running
 from neve.database.keys import key_of
 from neve.database.service import write_answer
 from neve.guarding import Guarded
-from neve.model.errors import QueryLimit
+from neve.model.errors import QueryLimit, TooMuch
 
 router = APIRouter(tags=["database"])
 WriteKey = Annotated[
@@ -41,8 +42,8 @@ Answer = CreateTableAnswer | WriteAnswer | QueryAnswer | CompactAnswer
 @router.post(
     "/database",
     responses={202: {"model": CompactAnswer, "description": "COMPACT whose jobs still run."}},
-    # Each operation asks for more on its own table.
-    dependencies=[needs(Right.VIEW)],
+    # Each operation asks for more on its own table, and takes its part of a share by itself.
+    dependencies=[needs(Right.VIEW, asks_catalogs=False)],
 )
 async def database(
     body: Annotated[Request, Body()],
@@ -58,7 +59,8 @@ async def database(
     key = key_of(body, key)
     match body:
         case CreateTable():
-            return await run_in_threadpool(neve.create_table, body)
+            async with asking(request):
+                return await run_in_threadpool(neve.create_table, body)
         case Query():
             return await _query(neve, body, request.app.state.queries)
         case Write():
@@ -83,10 +85,15 @@ async def _compact(
     neve: Guarded, body: Compact, request: HttpRequest, response: Response, poll_seconds: float
 ) -> CompactAnswer:
     """Queue its jobs and wait for their end, as long as the configuration and the server say."""
-    begun = await run_in_threadpool(neve.begin_compact, body)
+    async with asking(request):
+        begun = await run_in_threadpool(neve.begin_compact, body)
     ends_at = monotonic() + neve.database_rules.compact_wait_seconds
     while True:
-        found = await run_in_threadpool(neve.compaction, begun)
+        found = None
+        # Its jobs are queued: where others take the share, their end is looked for once more.
+        with suppress(TooMuch):
+            async with asking(request):
+                found = await run_in_threadpool(neve.compaction, begun)
         if found is not None:
             return found
         if monotonic() >= ends_at or request.app.state.is_ending:

@@ -61,7 +61,7 @@ class JobsQuery(BaseModel):
     )
 
 
-@router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW)])
+@router.get("", response_model=Jobs, dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def jobs(neve: TheNeve, asked: Annotated[JobsQuery, Query()]) -> Response:
     """Jobs, newest first, a page at a time."""
     states = states_of(asked.status) if asked.status else ()
@@ -69,7 +69,9 @@ def jobs(neve: TheNeve, asked: Annotated[JobsQuery, Query()]) -> Response:
     return page_of(neve, asked.table, asked.limit, asked.cursor, **chosen, is_dead=asked.dead)
 
 
-@router.get("/{job_id}", response_model=JobBody, dependencies=[needs(Right.VIEW)])
+@router.get(
+    "/{job_id}", response_model=JobBody, dependencies=[needs(Right.VIEW, asks_catalogs=False)]
+)
 def job(job_id: PathPart, neve: TheNeve) -> Response:
     """One job: where it stands, how far it is, and what came of it."""
     # Written here, because FastAPI would send its model through another thread for that.
@@ -77,7 +79,9 @@ def job(job_id: PathPart, neve: TheNeve) -> Response:
     return Response(text, media_type="application/json")
 
 
-@router.delete("/{job_id}", status_code=202, dependencies=[needs(Right.OPERATE)])
+@router.delete(
+    "/{job_id}", status_code=202, dependencies=[needs(Right.OPERATE, asks_catalogs=False)]
+)
 def cancel(job_id: PathPart, neve: TheNeve) -> JobBody:
     """Stop a job: one that is queued ends at once, one that runs at its next boundary."""
     found = neve.cancel(job_id)
@@ -148,7 +152,9 @@ LastEvent = Annotated[
 
 
 @router.get(
-    "/{job_id}/events", response_class=EventSourceResponse, dependencies=[needs(Right.VIEW)]
+    "/{job_id}/events",
+    response_class=EventSourceResponse,
+    dependencies=[needs(Right.VIEW, asks_catalogs=False)],
 )
 async def events(
     job: Annotated[Job, Depends(_followed)],

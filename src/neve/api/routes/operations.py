@@ -244,9 +244,13 @@ def queue_each(
     turn = {"asked": asked, "operations": [str(item) for item in operations]}
     keys = [key, *(f"{key}:{item}" for item in operations[1:])] if key else [None] * len(operations)
     stored = [store_key(neve.acting_tenant(asking.tenant), item) for item in keys]
-    known = sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+
+    def known() -> int:
+        return sum(item is not None and neve.job_of_key(item) is not None for item in stored)
+
     turn_id = _turn_id(neve, table, asking, key)
-    with neve.expecting(table, operations, overrides, asking.tenant, known):
+    of_all = f"{stored[0]} (all of it)" if stored[0] else ""
+    with neve.expecting(table, operations, overrides, asking.tenant, known, of_all):
         return [
             queue(neve, table, item, asking, one, overrides=overrides, turn=turn, turn_id=turn_id)
             for item, one in zip(operations, keys, strict=False)
@@ -328,7 +332,7 @@ def orphans(
     return queued_job(job)
 
 
-@router.get("/{table}/quarantine", dependencies=[needs(Right.VIEW)])
+@router.get("/{table}/quarantine", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def quarantine(table: TablePath, neve: TheNeve) -> list[dict[str, Any]]:
     """Orphans that are waiting to be deleted."""
     return [to_document(entry) for entry in neve.quarantine(table)]

@@ -73,20 +73,20 @@ def make_plan(body: CompactRequest, neve: TheNeve, response: Response) -> PlanBo
     return _body(neve, kept)
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def plans(neve: TheNeve, limit: Limit = 50) -> Plans:
     """Plans that are kept, newest first."""
     found = neve.kept_plans(limit)
     return Plans(plans=[ListedPlan(**_listed(neve, kept)) for kept in found])
 
 
-@router.get("/{plan_id}", dependencies=[needs(Right.VIEW)])
+@router.get("/{plan_id}", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def plan(plan_id: PathPart, neve: TheNeve) -> PlanBody:
     """One plan."""
     return _body(neve, _kept(neve, plan_id))
 
 
-@router.post("/{plan_id}/approve", dependencies=[needs(Right.OPERATE)])
+@router.post("/{plan_id}/approve", dependencies=[needs(Right.OPERATE, asks_catalogs=False)])
 def approve(plan_id: PathPart, body: Approval, neve: TheNeve) -> PlanBody:
     """Agree to a plan. The first approval counts."""
     kept = neve.approve_plan(plan_id, body.approved_by)

@@ -79,7 +79,10 @@ class TablePolicy(BaseModel):
 
 
 @router.get(
-    "/policies", responses=UNCHANGED, response_model=Policies, dependencies=[needs(Right.VIEW)]
+    "/policies",
+    responses=UNCHANGED,
+    response_model=Policies,
+    dependencies=[needs(Right.VIEW, asks_catalogs=False)],
 )
 def policies(neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """Policies in the order of the configuration, and then those that were set here, by name."""
@@ -88,7 +91,10 @@ def policies(neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
 
 
 @router.get(
-    "/policies/{name}", responses=UNCHANGED, response_model=Policy, dependencies=[needs(Right.VIEW)]
+    "/policies/{name}",
+    responses=UNCHANGED,
+    response_model=Policy,
+    dependencies=[needs(Right.VIEW, asks_catalogs=False)],
 )
 def policy(name: PathPart, neve: TheNeve, if_none_match: IfNoneMatch = None) -> Response:
     """One policy; its ETag is what a change of it is sent with."""

@@ -59,7 +59,7 @@ class Triggered(BaseModel):
     turn_id: str | None = Field(default=None, description=TURN_ID)
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def schedules(neve: TheNeve, limit: Limit = 100, cursor: CursorQuery = None) -> Schedules:
     """Tables of which the state knows a turn, by name. No catalog is asked."""
     after = read_cursor(cursor, str)[0] if cursor else ""

@@ -38,7 +38,7 @@ class Readiness(BaseModel):
     checks: list[ReadyCheck]
 
 
-@router.get("/health", dependencies=[needs(Right.OPEN)])
+@router.get("/health", dependencies=[needs(Right.OPEN, asks_catalogs=False)])
 async def health() -> Health:
     """Liveness: it asks nobody else."""
     return Health()
@@ -47,7 +47,7 @@ async def health() -> Health:
 @router.get(
     "/ready",
     responses={503: {"model": Readiness, "description": "Not ready."}},
-    dependencies=[needs(Right.OPEN)],
+    dependencies=[needs(Right.OPEN, asks_catalogs=False)],
 )
 async def ready(
     neve: TheNeve,
@@ -89,7 +89,7 @@ def _unanswered() -> ReadyCheck:
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    dependencies=[needs(Right.SERVICE)],
+    dependencies=[needs(Right.SERVICE, asks_catalogs=False)],
 )
 def metrics(neve: TheNeve, settings: TheSettings) -> Response:
     """Figures for Prometheus, from the state."""

@@ -37,7 +37,7 @@ class SetAsideRequest(Body):
     reason: ShortText
 
 
-@router.get("", dependencies=[needs(Right.VIEW)])
+@router.get("", dependencies=[needs(Right.VIEW, asks_catalogs=False)])
 def set_aside_tables(neve: TheNeve) -> SetAsideTables:
     """Tables that are set aside, each with the reason."""
     found = [

@@ -197,7 +197,9 @@ def snapshots(
     )
 
 
-@router.get("/{table}/history", response_model=Jobs, dependencies=[needs(Right.VIEW)])
+@router.get(
+    "/{table}/history", response_model=Jobs, dependencies=[needs(Right.VIEW, asks_catalogs=False)]
+)
 def history(
     table: TablePath, neve: TheNeve, limit: Limit = 50, cursor: CursorQuery = None
 ) -> Response:

@@ -134,7 +134,7 @@ class ExpireSnapshotsOperation:
             change = change_of(plan.steps[0], self._judge(services, plan))
             if change is not None:
                 held.check()
-                services.metadata.commit(change)
+                services.metadata.commit(change, held.require)
 
         retrying(
             judge_and_commit,

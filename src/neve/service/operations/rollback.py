@@ -124,7 +124,8 @@ def go_back(
             expected_refs={tag.name: None},
             tags=(tag,),
             set_main=snapshot.snapshot_id,
-        )
+        ),
+        context.held.require,
     )
     after = services.surveyor.survey(context.table)
     return _outcome(services, context.job_id, context.started_at, before, after, snapshot)

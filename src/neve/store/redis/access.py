@@ -7,7 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from neve.access.approvals import VALID_SECONDS, Approval, ApprovalState
+from neve.access.approvals import (
+    KEPT_SECONDS,
+    MAX_OF_A_TENANT,
+    VALID_SECONDS,
+    Approval,
+    ApprovalState,
+    too_many,
+)
 from neve.access.chain import NO_DIGEST, AuditHead, AuditRow
 from neve.access.keys import ApiKey
 from neve.documents import from_text, to_text
@@ -78,7 +85,10 @@ class RedisApprovals:
     def ask(self, approval: Approval) -> Approval:
         sent = (approval.approval_id, approval.digest, to_text(approval), approval.state)
         times = (microseconds_of(approval.created_at), microseconds(VALID_SECONDS))
-        answer = self._server.change("ask_approval", *sent, *times)
+        limits = (microseconds(KEPT_SECONDS), approval.tenant, str(MAX_OF_A_TENANT))
+        answer = self._server.change("ask_approval", *sent, *times, *limits)
+        if answer[0] == "too many":
+            raise too_many()
         return approval if answer[0] == "ok" else _approval(answer[1:])
 
     def approval(self, approval_id: str) -> Approval | None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from neve.access.quotas import HELD_SECONDS, Quota, Room, Usage, day_of, refusal_of
-from neve.model.errors import TooMuch
 from neve.store.redis.rows import microseconds
 from neve.store.redis.server import RedisServer
 
@@ -20,16 +19,16 @@ class RedisRooms:
     def __init__(self, server: RedisServer) -> None:
         self._server = server
 
-    def hold(self, room: Room, quota: Quota, now: datetime) -> TooMuch | None:
+    def hold(self, room: Room, quota: Quota, now: datetime) -> bool:
         day = day_number(day_of(now))
-        sent = (room.tenant, day, room.room_id, str(room.jobs), microseconds(HELD_SECONDS))
-        _, *has = self._server.change("hold_room", *sent, *NOTHING_KNOWN)
-        while True:
+        seconds = microseconds(HELD_SECONDS)
+        sent = (room.tenant, day, room.room_id, str(room.jobs), seconds, room.key)
+        state, *has = self._server.change("hold_room", *sent, *NOTHING_KNOWN)
+        while state == "moved":
             if refusal := refusal_of(quota, usage_of(has), room.tenant, now, room.jobs):
-                return refusal
+                raise refusal
             state, *has = self._server.change("hold_room", *sent, *has)
-            if state == "ok":
-                return None
+        return bool(state == "ok")
 
     def give_back(self, room: Room) -> None:
         self._server.change("give_back_room", room.tenant, room.room_id, str(room.jobs))

@@ -186,15 +186,20 @@ local function rooms(tenant)
     return key('rooms:' .. tenant)
 end
 
--- Put a job into room that is held for it; false where that was given to others.
-local function use_room(tenant, room, now)
+-- What is left of a room that is held; nil where nothing is.
+local function room_member(tenant, room, now)
     for _, held in ipairs(redis.call('ZRANGEBYSCORE', rooms(tenant), whole(now), '+inf')) do
         if string.sub(held, 1, #room + 1) == room .. ':' then
-            redis.call('ZREM', rooms(tenant), held)
-            return true
+            return held
         end
     end
-    return false
+    return nil
+end
+
+-- Put a job into room that is held for it; false where that was given to others.
+local function use_room(tenant, room, now)
+    local held = room_member(tenant, room, now)
+    return held ~= nil and redis.call('ZREM', rooms(tenant), held) == 1
 end
 
 -- What jobs of a tenant that ended on a day of UTC took; the day after the next it is forgotten.
