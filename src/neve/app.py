@@ -266,7 +266,8 @@ def make_engine(
             properties,
             master=settings.master,
             conf=settings.conf,
-            reporter=reporter,
+            # Fetching takes minutes: where a reporter tells lines, that is one without a bar, too.
+            reporter=getattr(reporter, "tell", reporter),
             commit_gate=settings.commit_gate,
             log=spark_log,
         )
