@@ -21,6 +21,7 @@ from neve.model.orphans import (
     KeptReason,
     ListedFile,
     Listing,
+    MetadataOwner,
     Orphan,
     OrphanRules,
     QuarantineEntry,
@@ -156,6 +157,18 @@ def changed_place_refusal(place: TableLocation, sweep: Sweep) -> str | None:
     return None
 
 
+def foreign_metadata_refusal(place: TableLocation, owners: Iterable[MetadataOwner]) -> str | None:
+    """Metadata of another table or view among the table's own: who reads it may need any file."""
+    for owner in owners:
+        if owner.kind != "table" or owner.uuid.lower() != place.table_uuid.lower():
+            return (
+                f"{owner.path} is of the {owner.kind} {owner.uuid}, and not of {place.table} "
+                f"({place.table_uuid}), which does not reach it: whoever reads it may need any "
+                f"file below {place.location}."
+            )
+    return None
+
+
 def nothing_reached_refusal(sweep: Sweep) -> str | None:
     """Where no listed file is reachable, listing and metadata do not speak of the same place."""
     reached = sweep.kept.get(KeptReason.REACHABLE, FileTotals()).files
@@ -219,6 +232,8 @@ def why_released(
         return "It is reachable now."
     if keep is KeptReason.REFERENCED:
         return "Another table reaches it."
+    if keep is KeptReason.NOT_OF_TABLES:
+        return "It is a database, or a file that the configuration names."
     if not is_unchanged(entry.orphan, found):
         return "It has changed since it was marked."
     return None
