@@ -41,6 +41,8 @@ PATH_PROPERTIES = (
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 #: What is added to a name until its file is whole.
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.tmp$")
+#: Zero in whatever time zone it was written down.
+NO_TIME_MS = 24 * 3600 * 1000
 NOT_COMMITTED = "written by job {job_id} and not committed"
 NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
@@ -124,7 +126,7 @@ def why_kept(file: ListedFile, listing: Listing) -> KeptReason | None:
 
 def is_time_known(modified_ms: int | None, now_ms: int) -> bool:
     """Stores that do not keep times say 0; a time in the future is a wrong clock."""
-    return modified_ms is not None and 0 < modified_ms <= now_ms
+    return modified_ms is not None and NO_TIME_MS < modified_ms <= now_ms
 
 
 def has_ambiguous_name(path: str) -> bool:
