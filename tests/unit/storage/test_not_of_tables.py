@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from tests.closed_folders import closed, open_folder
 
 from neve.storage.not_of_tables import not_of_tables
 
@@ -42,6 +43,15 @@ def test_named_files_are_known_by_whatever_name(folder, begin):
     named = [str(folder / "link" / "neve.yaml"), str(folder / "state.db")]
 
     assert not_of_tables([*paths, gone, f"{path}/orphan.parquet"], named) == {*paths, gone}
+
+
+def test_what_may_not_be_read_may_be_a_database():
+    with open_folder() as folder:
+        (folder / "closed").mkdir()
+        (folder / "f").write_bytes(b"x")
+        (folder / "f").chmod(0)
+        with closed(folder / "closed"):
+            assert not_of_tables([f"file:{folder}/f"], []) == {f"file:{folder}/f"}
 
 
 def test_objects_of_other_stores_are_not_opened(folder):
