@@ -23,6 +23,7 @@ from neve.model.job import SPARK, TRINO, JobRequest
 from neve.model.notices import DigestTime
 from neve.model.table import TableRef, parse_table_ref
 from neve.model.workers import EngineReport, EngineState
+from neve.named_files import named_files
 from neve.notify.channels import Channels
 from neve.service.auditing import AuditTrail
 from neve.service.diagnose import Examination, diagnose
@@ -160,7 +161,7 @@ def build_app(
     store = open_store(settings.state.url, settings.state.prefix)
     engine = Lazy(partial(make_engine, settings.spark, catalogs, reporter, spark_log))
     maintenance = Maintenance(
-        surveyor=CatalogSurveyor(catalogs, utc_now),
+        surveyor=CatalogSurveyor(catalogs, utc_now, partial(named_files, settings, catalogs)),
         metadata=CatalogMetadataWriter(catalogs, utc_now),
         make_engine=engine,
         store=store,
@@ -266,7 +267,8 @@ def make_engine(
             properties,
             master=settings.master,
             conf=settings.conf,
-            reporter=reporter,
+            # Fetching takes minutes: where a reporter tells lines, that is one without a bar, too.
+            reporter=getattr(reporter, "tell", reporter),
             commit_gate=settings.commit_gate,
             log=spark_log,
         )

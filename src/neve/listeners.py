@@ -73,5 +73,9 @@ class CarefulReporter:
     def __call__(self, message: str) -> None:
         self._attempts(partial(self._reporter, message))
 
+    def tell(self, message: str) -> None:
+        """The same in a line of its own, where the reporter has such lines."""
+        self._attempts(partial(getattr(self._reporter, "tell", self._reporter), message))
+
     def progress(self, done: int, total: int) -> None:
         self._attempts(partial(self._reporter.progress, done, total))

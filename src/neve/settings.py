@@ -17,6 +17,7 @@ from pydantic import (
     BaseModel,
     Field,
     PlainValidator,
+    PrivateAttr,
     ValidationError,
     field_validator,
 )
@@ -110,6 +111,13 @@ class Settings(BaseSettings):
     policies: Annotated[tuple[PolicyRule, ...], PlainValidator(read_policies)] = ()
     #: Whether table properties of Apache Amoro count, below those of Neve.
     import_amoro: bool = False
+    #: The file that it was read from, if any.
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it was read from, if any."""
+        return self._file
 
     def secrets(self) -> list[str]:
         """Values that must not appear in any line of a log."""
@@ -235,6 +243,7 @@ def load_settings(
             ),
         }
     )
+    loaded._file = path.resolve() if path else None
     remember_secrets(loaded, loaded.secrets())
     return loaded
 

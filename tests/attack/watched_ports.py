@@ -82,6 +82,8 @@ class WatchedSurveyor(Watched[Surveyor]):
     locations = told(Surveyor.locations)
     other_registration = told(Surveyor.other_registration)
     path_twin = told(Surveyor.path_twin)
+    metadata_owners = told(Surveyor.metadata_owners)
+    not_of_tables = told(Surveyor.not_of_tables)
     needed = told(Surveyor.needed)
     outline = told(Surveyor.outline)
     freed_files = told(Surveyor.freed_files)

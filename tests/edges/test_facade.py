@@ -147,6 +147,20 @@ def test_a_reporter_that_raises_is_logged_once_and_stops_no_job(neve, caplog):
     assert outcome.status.is_good
 
 
+class Telling(Raising):
+    def tell(self, message):
+        self.told = message
+
+
+def test_what_takes_minutes_is_told_in_a_line_where_the_reporter_has_lines(caplog):
+    lines = Telling()
+    CarefulReporter(lines).tell("Fetching …")
+    CarefulReporter(Raising()).tell("Fetching …")
+
+    assert lines.told == "Fetching …"
+    assert len(caplog.records) == 1
+
+
 def test_a_log_of_events_that_cannot_be_written_stops_no_job(neve, caplog):
     telling = Neve(neve._app.telling(fail))
     outcome = telling.run("db.events", Operation.REMOVE_DANGLING_DELETES)

@@ -137,6 +137,7 @@ def test_exactly_the_orphans_are_found_quarantined_and_deleted(lake, swept):
 def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
     folder, surveyor = folder_of(lake, swept), lake.app.maintenance.surveyor
     adopt(lake, swept, f"file://elsewhere{folder}/data/old.parquet")
+    plant(folder / "metadata" / "new.gz.metadata.json", age=60)
     now_ms = int(time.time() * 1000)
     listing = Listing((f"file:{folder}",), (), frozenset(), now_ms - 86_400_000, now_ms)
     watched = [f"file:{folder}/data/{name}" for name in ("old.parquet", "c%20d.parquet", "gone")]
@@ -150,6 +151,7 @@ def test_many_files_are_judged_as_few_are(lake, swept, monkeypatch):
     assert sweep() == few
     assert names(few.candidates) == {"c%20d.parquet", "old-m0.avro"}
     assert few.elsewhere == (f"file:{folder}/data/old.parquet",)
+    assert few.metadata_files == (f"file:{folder}/metadata/new.gz.metadata.json",)
 
 
 @pytest.mark.parametrize("files", ["few", "many"])

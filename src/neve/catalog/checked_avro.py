@@ -80,7 +80,7 @@ def _why(error: BaseException) -> str:
 
 def read_bounded(io: FileIO, location: str) -> bytes:
     """The bytes of a file, which must be a file and not larger than metadata ever is."""
-    _require_file(location)
+    require_file(location)
     size = stored_size(io, location)
     if size > MAX_FILE_BYTES:
         raise ValueError(f"its {size} bytes are over the limit of {MAX_FILE_BYTES}")
@@ -88,7 +88,7 @@ def read_bounded(io: FileIO, location: str) -> bytes:
         return stream.read(MAX_FILE_BYTES)
 
 
-def _require_file(location: str) -> None:
+def require_file(location: str) -> None:
     """A pipe or a device of this machine would be read for ever."""
     scheme, _, path = PyArrowFileIO.parse_location(location)
     if scheme == "file" and not stat.S_ISREG(os.stat(path).st_mode):

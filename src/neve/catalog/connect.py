@@ -17,7 +17,12 @@ from strictyaml import YAMLError  # type: ignore[import-untyped]
 
 from neve.catalog.ask import ask_each
 from neve.catalog.careful_tables import ignoring_tables, refuse_lost_head
-from neve.catalog.embedded import EmbeddedCatalog, is_embedded
+from neve.catalog.embedded import (
+    EmbeddedCatalog,
+    is_embedded,
+    with_escaped_path,
+    with_plain_path,
+)
 from neve.catalog.entries import Entries, read_entries
 from neve.catalog.errors import catalog_errors, first_line, table_errors
 from neve.catalog.recent import RecentTables
@@ -135,7 +140,8 @@ class Catalogs:
 
     def _load_catalog(self, name: str) -> Catalog:
         with catalog_errors(name):
-            return open_catalog(name, pyiceberg_properties(self._properties[name], name))
+            properties = pyiceberg_properties(self._properties[name], name)
+            return open_catalog(name, with_escaped_path(properties))
 
     def _lock(self, name: str) -> threading.RLock:
         if name not in self._opening:
@@ -372,7 +378,7 @@ def _fallback_catalogs() -> dict[str, dict[str, str]]:
     if not isinstance(found, dict):
         raise ConfigError("In pyiceberg's file .pyiceberg.yaml, catalog: must hold a mapping.")
     return {
-        str(name): {str(key): str(value) for key, value in properties.items()}
+        str(name): with_plain_path({str(key): str(value) for key, value in properties.items()})
         for name, properties in found.items()
         if isinstance(properties, dict)
     }

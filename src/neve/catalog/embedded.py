@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import unquote
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
@@ -39,6 +40,25 @@ def is_embedded(properties: Mapping[str, str]) -> bool:
 def database_of(properties: Mapping[str, str]) -> Path:
     """The file of an embedded catalog, whether or not it is there."""
     return Path(properties["uri"].removeprefix("sqlite:///").partition("?")[0]).absolute()
+
+
+def with_escaped_path(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same database for SQLAlchemy, which takes `%41` in its path for `A`.
+
+    Here and for Spark's driver a path means what is written.
+    """
+    if not is_embedded(properties):
+        return dict(properties)
+    path, mark, query = properties["uri"].partition("?")
+    return {**properties, "uri": path.replace("%", "%25") + mark + query}
+
+
+def with_plain_path(properties: Mapping[str, str]) -> dict[str, str]:
+    """The other way about, for what was written for pyiceberg."""
+    if not is_embedded(properties):
+        return dict(properties)
+    path, mark, query = properties["uri"].partition("?")
+    return {**properties, "uri": unquote(path) + mark + query}
 
 
 class EmbeddedCatalog:

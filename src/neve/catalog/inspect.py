@@ -14,7 +14,7 @@ from pyiceberg.transforms import VoidTransform
 
 from neve.catalog.checked_avro import DAMAGE, Damaged, damage_explained, read_metadata, stored_size
 from neve.catalog.connect import Catalogs, pyiceberg_properties
-from neve.catalog.embedded import EmbeddedCatalog
+from neve.catalog.embedded import EmbeddedCatalog, with_escaped_path
 from neve.catalog.errors import first_line, table_errors
 from neve.catalog.manifest_lists import read_contents, read_list
 from neve.catalog.metadata_files import read_history
@@ -76,8 +76,8 @@ class CatalogInspector:
         return read_history(properties, problem.location, previous, folder)
 
     def settings(self, table: TableRef) -> dict[str, str]:
-        """The settings of the table's catalog; they may hold secrets."""
-        return self._catalogs.properties(table.catalog)
+        """The settings of the table's catalog, as pyiceberg takes them; they may hold secrets."""
+        return with_escaped_path(self._catalogs.properties(table.catalog))
 
     def _open(self, table: TableRef) -> Opened | MetadataProblem:
         catalog = self._catalogs.catalog(table.catalog)

@@ -13,25 +13,34 @@ from neve.catalog.errors import table_errors
 from neve.catalog.freed_files import freed_files, present_files
 from neve.catalog.locations import TableLocations, location_of
 from neve.catalog.manifest_cache import ManifestCache
+from neve.catalog.metadata_owners import metadata_owners
 from neve.catalog.path_twins import path_twin
 from neve.catalog.reachable import reachable
 from neve.catalog.references import References
 from neve.catalog.survey import survey
 from neve.model.expiry import FreedFile
 from neve.model.facts import PartitionKey, TableFacts
-from neve.model.orphans import ReachableFiles, TableLocation
+from neve.model.orphans import MetadataOwner, ReachableFiles, TableLocation
 from neve.model.predicate import Predicate
 from neve.model.rebase import DeleteEntry
 from neve.model.rewrite import CopyInputs
 from neve.model.table import TableRef
+from neve.storage.not_of_tables import not_of_tables
 from neve.storage.resolved import Sought
 
 
 class CatalogSurveyor:
     """Surveys tables of the configured catalogs."""
 
-    def __init__(self, catalogs: Catalogs, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        catalogs: Catalogs,
+        clock: Callable[[], datetime],
+        named_files: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """With `named_files`, which the configuration names, no sweep takes one for an orphan."""
         self._catalogs = catalogs
+        self._named_files = named_files
         self._clock = clock
         self._cache = ManifestCache()
         self._locations = TableLocations(catalogs)
@@ -116,6 +125,16 @@ class CatalogSurveyor:
         with table_errors(table):
             return path_twin(loaded)
 
+    def metadata_owners(self, table: TableRef, paths: Collection[str]) -> list[MetadataOwner]:
+        """Whose metadata those files are."""
+        if not paths:
+            return []
+        return metadata_owners(self._catalogs.load(table).io, paths)
+
+    def not_of_tables(self, table: TableRef, paths: Collection[str]) -> set[str]:
+        """Of the paths, databases and files that the configuration names or Neve keeps."""
+        return not_of_tables(paths, self._named_files()) if paths else set()
+
     def needed(
         self,
         table: TableRef,
@@ -135,7 +154,10 @@ class CatalogSurveyor:
         """Files that nothing reaches once the snapshots are gone."""
         loaded = self._catalogs.load(table)
         with table_errors(table):
-            return freed_files(loaded, snapshot_ids)
+            freed = freed_files(loaded, snapshot_ids)
+        # Metadata may name any file of this machine.
+        kept = self.not_of_tables(table, [file.path for file in freed])
+        return tuple(file for file in freed if file.path not in kept)
 
     def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:
         """Of the paths, those that are there."""

@@ -50,6 +50,8 @@ def demo(
 ) -> None:
     """Make a table with the small-files problem, cure it, and check that no row changed."""
     printer = Output(output)
+    # It takes a minute, and into a pipe nothing else is said before its end.
+    printer.tells_steps = True
     with application(printer, config, if_interrupted=HALF_MADE) as neve:
         story = neve.demo(batches, events, partitions, size=size, compare=compare)
     printer.result(_document(story), *_chapters(story))

@@ -41,6 +41,8 @@ class Output:
 
     def __init__(self, format: Format) -> None:
         self.format = format
+        #: Whether what is going on is told in lines, where no bar shows it.
+        self.tells_steps = False
         self._out = Console(highlight=False, emoji=False, width=_width())
         self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self._bar: Progress | None = None
@@ -97,9 +99,11 @@ class Output:
             self._err.print(escape(message))
 
     def __call__(self, message: str) -> None:
-        """Say what is going on, where a person is watching."""
+        """Say what is going on, where a person is watching or lines were asked for."""
         if self._bar is not None and self._task is not None:
             self._bar.reset(self._task, description=escape(message), total=None)
+        elif self.tells_steps:
+            self.tell(message)
 
     def progress(self, done: int, total: int) -> None:
         if self._bar is not None and self._task is not None:

@@ -25,6 +25,7 @@ WHY_KEPT = {
     KeptReason.OTHER_TABLE: "below another table's location",
     KeptReason.REFERENCED: "reached by another table",
     KeptReason.AMBIGUOUS: "a name that could be taken for another's",
+    KeptReason.NOT_OF_TABLES: "a database, or a file that the configuration names",
     KeptReason.RESTORED: "restored by a person",
 }
 

@@ -75,6 +75,8 @@ class KeptReason(StrEnum):
     #: Another table reaches it, wherever that one lies.
     REFERENCED = "referenced"
     AMBIGUOUS = "ambiguous"
+    #: A database, or a file that the configuration names or that Neve keeps.
+    NOT_OF_TABLES = "not_of_tables"
     RESTORED = "restored"
 
 
@@ -126,6 +128,18 @@ class Sweep:
     watched: Mapping[str, tuple[ListedFile, KeptReason | None]]
     #: Listed files whose path is reachable in another bucket or under another authority.
     elsewhere: tuple[str, ...] = ()
+    #: Listed metadata files that the table does not reach: its own old ones, or another table's.
+    metadata_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataOwner:
+    """Whose metadata a file is, as it says itself."""
+
+    path: str
+    #: `table` or `view`.
+    kind: str
+    uuid: str
 
 
 @dataclass(frozen=True, slots=True)

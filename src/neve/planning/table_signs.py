@@ -9,10 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from neve.model.orphans import KeptReason
+
 #: Iceberg's metadata files, as catalogs and as tables by path name them.
-_METADATA = re.compile(r"(.+)/metadata/(?:[^/]+\.metadata\.json(?:\.gz)?|version-hint\.text)")
-#: Where Delta Lake and Hudi keep what they know of a table, at any depth.
-_OTHER_FORMATS = re.compile(r"(.+?)/(?:_delta_log|\.hoodie)/.+")
+METADATA_FILE = r"[^/]+\.metadata\.json(?:\.gz)?"
+_METADATA = re.compile(rf"(.+)/metadata/(?:{METADATA_FILE}|version-hint\.text)")
+#: Where Delta Lake, Hudi and Paimon keep what they know of a table, at any depth.
+_OTHER_FORMATS = re.compile(r"(.+?)/(?:_delta_log/.+|\.hoodie/.+|schema/schema-[0-9]+)")
+#: Why a metadata file is kept whosever it is: none of these needs another look.
+_SETTLED = (KeptReason.REACHABLE, KeptReason.OTHER_TABLE, KeptReason.HIDDEN)
 
 
 def table_folder(path: str, roots: Collection[str]) -> str | None:
@@ -27,6 +32,11 @@ def table_folder(path: str, roots: Collection[str]) -> str | None:
     if found is None or any(found[1] == root.rstrip("/") for root in roots):
         return None
     return found[1]
+
+
+def is_unclear(path: str, keep: KeptReason | None) -> bool:
+    """Whether only its content tells whose metadata this is, however old the file."""
+    return keep not in _SETTLED and re.search(f"/{METADATA_FILE}$", path) is not None
 
 
 def foreign_folders(signs: Iterable[tuple[str | None, bool]]) -> tuple[str, ...]:

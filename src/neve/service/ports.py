@@ -24,6 +24,7 @@ from neve.model.operation import Operation
 from neve.model.orphans import (
     ListedFile,
     Listing,
+    MetadataOwner,
     ReachableFiles,
     Sweep,
     TableLocation,
@@ -115,6 +116,14 @@ class Surveyor(Protocol):
 
     def path_twin(self, table: TableRef) -> str | None:
         """The metadata file of a table by path that has the same folder and states of its own."""
+        ...
+
+    def metadata_owners(self, table: TableRef, paths: Collection[str]) -> list[MetadataOwner]:
+        """Whose metadata those files are; one that does not tell is an error."""
+        ...
+
+    def not_of_tables(self, table: TableRef, paths: Collection[str]) -> set[str]:
+        """Of the paths, databases and files that the configuration names or Neve keeps."""
         ...
 
     def needed(

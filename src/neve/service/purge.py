@@ -109,6 +109,7 @@ def _agreed(
     services, table = found.sweeper.services, found.sweeper.table
     there = {file.path: file for file in services.engine.look_up(table, _paths(entries))}
     unreached = set(services.engine.unreachable(table, _paths(entries)))
+    not_of_tables = services.surveyor.not_of_tables(table, _paths(entries))
     # Other tables come last: between asking them and deleting, as little as possible happens.
     needed = services.surveyor.needed(table, _paths(entries), recheck=True)
     agreed: list[QuarantineEntry] = []
@@ -117,6 +118,8 @@ def _agreed(
         keep = None if entry.orphan.path in unreached else KeptReason.REACHABLE_IN_ENGINE
         if keep is None and entry.orphan.path in needed:
             keep = KeptReason.REFERENCED
+        if entry.orphan.path in not_of_tables:
+            keep = KeptReason.NOT_OF_TABLES
         if reason := guards.why_released(entry, there.get(entry.orphan.path), keep):
             released[reason].append(entry)
         else:

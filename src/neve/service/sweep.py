@@ -25,11 +25,14 @@ from neve.model.orphans import (
 from neve.model.table import TableRef
 from neve.planning.locations import path_of, text_key
 from neve.planning.operations import remove_orphan_files as guards
-from neve.planning.operations.intent import why_twin_by_path
+from neve.planning.operations.intent import PATH_TWIN_NEXT_STEP, why_twin_by_path
 from neve.service.services import Services
 
 OPEN_STATES = tuple(state for state in QuarantineState if state.is_open)
 NEXT_STEP = "Nothing was changed."
+FOREIGN_METADATA_NEXT_STEP = (
+    "Register it in a catalog that Neve knows, or delete its metadata files if nobody needs it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class Sweeper:
         others = [other for other in services.surveyor.locations() if other.table != self.table]
         roots, not_listed = guards.roots_of(place)
         refuse_if(guards.gc_refusal(place))
-        refuse_if(why_twin_by_path(self.table, services.surveyor.path_twin(self.table)))
+        twin = services.surveyor.path_twin(self.table)
+        refuse_if(why_twin_by_path(self.table, twin), PATH_TWIN_NEXT_STEP)
         refuse_if(guards.overlap_refusal(place, roots, others))
         limit, why = guards.cutoff(now, self.rules, self._unfinished())
         listing = Listing(
@@ -76,7 +80,9 @@ class Sweeper:
         refuse_if(guards.changed_place_refusal(place, sweep))
         refuse_if(guards.nothing_reached_refusal(sweep))
         refuse_if(guards.elsewhere_refusal(sweep))
-        sweep = self._second_opinion(self._without_restored(place, sweep))
+        self._refuse_foreign_metadata(place, sweep)
+        sweep = self._without_files_of_no_table(self._without_restored(place, sweep))
+        sweep = self._second_opinion(sweep)
         needed = services.surveyor.needed(
             self.table, [file.path for file in sweep.candidates], sweep.reachable.paths
         )
@@ -117,6 +123,18 @@ class Sweeper:
         }
         kept = [file for file in sweep.candidates if text_key(file.path) in restored]
         return _with_kept(sweep, KeptReason.RESTORED, kept)
+
+    def _refuse_foreign_metadata(self, place: TableLocation, sweep: Sweep) -> None:
+        """Of two tables in one folder, each may need what the other does not reach."""
+        owners = self.services.surveyor.metadata_owners(self.table, sweep.metadata_files)
+        refuse_if(guards.foreign_metadata_refusal(place, owners), FOREIGN_METADATA_NEXT_STEP)
+
+    def _without_files_of_no_table(self, sweep: Sweep) -> Sweep:
+        """What keeps the catalogs and Neve itself going is no orphan, wherever it lies."""
+        paths = [file.path for file in sweep.candidates]
+        found = self.services.surveyor.not_of_tables(self.table, paths)
+        kept = [file for file in sweep.candidates if file.path in found]
+        return _with_kept(sweep, KeptReason.NOT_OF_TABLES, kept)
 
     def _second_opinion(self, sweep: Sweep) -> Sweep:
         """Only what the engine does not reach either stays a candidate."""
@@ -169,9 +187,9 @@ def _with_kept(sweep: Sweep, why: KeptReason, files: Sequence[ListedFile]) -> Sw
     )
 
 
-def refuse_if(reason: str | None) -> None:
+def refuse_if(reason: str | None, next_step: str = NEXT_STEP) -> None:
     if reason:
-        raise JobRefused(reason, next_step=NEXT_STEP)
+        raise JobRefused(reason, next_step=next_step)
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -77,6 +77,8 @@ class MemoryLakes:
     location = _of_its_lake(StoredLake.location)
     other_registration = _of_its_lake(StoredLake.other_registration)
     path_twin = _of_its_lake(StoredLake.path_twin)
+    metadata_owners = _of_its_lake(StoredLake.metadata_owners)
+    not_of_tables = _of_its_lake(StoredLake.not_of_tables)
     needed = _of_its_lake(StoredLake.needed)
     freed_files = _of_its_lake(StoredLake.freed_files)
     present_files = _of_its_lake(StoredLake.present_files)

@@ -11,6 +11,7 @@ from neve.model.orphans import (
     KeptReason,
     ListedFile,
     Listing,
+    MetadataOwner,
     ReachableFiles,
     Sweep,
     TableLocation,
@@ -18,7 +19,7 @@ from neve.model.orphans import (
 from neve.model.table import TableRef
 from neve.planning.locations import is_within, path_of
 from neve.planning.operations.remove_orphan_files import why_kept
-from neve.planning.table_signs import foreign_folders, table_folder
+from neve.planning.table_signs import foreign_folders, is_unclear, table_folder
 from neve.service.ports import Reporter
 from neve.testing.expiring_lake import ExpiringLake
 from neve.testing.facts import NOW
@@ -41,6 +42,8 @@ class StoredLake(ExpiringLake):
         self.other_homes: list[TableLocation] = []
         self.properties: dict[str, str] = {}
         self.stubborn: set[str] = set()
+        self.owners: list[MetadataOwner] = []
+        self.configured: set[str] = set()
         self.before_delete: Callable[[], None] = lambda: None
 
     def put(
@@ -61,6 +64,12 @@ class StoredLake(ExpiringLake):
 
     def path_twin(self, table: TableRef) -> str | None:
         return self.twin_by_path
+
+    def metadata_owners(self, table: TableRef, paths: Collection[str]) -> list[MetadataOwner]:
+        return [owner for owner in self.owners if owner.path in paths]
+
+    def not_of_tables(self, table: TableRef, paths: Collection[str]) -> set[str]:
+        return self.configured.intersection(paths)
 
     def locations(self) -> list[TableLocation]:
         return [self.location(self.facts.table), *self.other_homes]
@@ -110,6 +119,7 @@ class StoredLake(ExpiringLake):
             kept={why: _totals([f for f, keep in judged if keep is why]) for why in KeptReason},
             candidates=orphans,
             watched={file.path: (file, keep) for file, keep in judged if file.path in watched},
+            metadata_files=tuple(file.path for file, keep in judged if is_unclear(file.path, keep)),
         )
 
     def present_files(self, table: TableRef, paths: Collection[str]) -> list[str]:

@@ -68,3 +68,14 @@ def test_no_bar_is_left_beside_a_result(terminal, capsys):
         out.result({}, "the result")
         assert bar is not None
         assert not bar.live.is_started
+
+
+def test_into_a_pipe_steps_are_told_where_that_was_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr(Output, "is_quiet", False)
+    out = Output(Format.TEXT)
+    out("Nobody asked.")
+    out.tells_steps = True
+    with out.working():
+        out("Reading …")
+
+    assert capsys.readouterr().err == "Reading …\n"

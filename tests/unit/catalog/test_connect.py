@@ -10,6 +10,7 @@ from pyiceberg.types import LongType, NestedField
 from neve.catalog.connect import Catalogs, pyiceberg_properties
 from neve.model.errors import CatalogError, ConfigError, InputError
 from neve.model.table import TableRef
+from neve.spark.conf import catalog_conf
 from neve.testing.local_lake import LocalLake
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
@@ -151,6 +152,31 @@ def test_a_relative_database_of_the_home_file_is_found(tmp_path):
     home_file("catalog:\n  lake:\n    uri: sqlite:///lake/catalog.db\n")
 
     assert Catalogs({}).tables("*") == [ref("lake.db.events")]
+
+
+def test_a_path_means_what_is_written_for_whoever_opens_the_database(tmp_path):
+    """SQLAlchemy alone would take `%41` for `A`."""
+    folder = tmp_path / "50%41 %25"
+    folder.mkdir()
+    properties = {"type": "sql", "uri": f"sqlite:///{folder}/c.db", "warehouse": str(folder)}
+    catalogs = Catalogs({"lake": properties})
+
+    catalogs.writable("lake").create_namespace("db")
+
+    assert (folder / "c.db").is_file()
+    assert catalogs.namespaces("lake") == [("db",)]
+    assert catalog_conf("lake", properties)["spark.sql.catalog.lake.uri"].endswith(
+        f"jdbc:sqlite:{folder}/c.db"
+    )
+
+
+def test_a_path_that_was_written_for_pyiceberg_is_read_as_pyiceberg_does(tmp_path):
+    LocalLake(tmp_path / "50% a").create("db.events", SCHEMA)
+    home_file(f"catalog:\n  lake:\n    uri: sqlite:///{tmp_path}/50%25%20a/catalog.db\n")
+    catalogs = Catalogs({})
+
+    assert catalogs.tables("*") == [ref("lake.db.events")]
+    assert catalogs.writable("lake").list_tables("db") == [("db", "events")]
 
 
 def test_looking_makes_no_database():

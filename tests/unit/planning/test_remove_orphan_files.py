@@ -73,7 +73,7 @@ def test_a_young_file_is_kept(hours):
     assert guards.why_kept(listed(hours=hours), LISTING) is KeptReason.TOO_YOUNG
 
 
-@pytest.mark.parametrize("modified_ms", [None, 0, -1, NOW_MS + 1])
+@pytest.mark.parametrize("modified_ms", [None, 0, -1, 14 * 3_600_000, NOW_MS + 1])
 def test_a_file_without_a_usable_time_is_kept(modified_ms):
     assert guards.why_kept(listed(modified_ms=modified_ms), LISTING) is KeptReason.UNKNOWN_TIME
 

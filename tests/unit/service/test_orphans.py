@@ -7,8 +7,15 @@ import pytest
 
 from neve.model.errors import CatalogError, InputError, JobRefused, LeaseLost, TableBusy
 from neve.model.job import JobState
-from neve.model.orphans import KeptReason, OrphanRules, QuarantineState, TableLocation
+from neve.model.orphans import (
+    KeptReason,
+    MetadataOwner,
+    OrphanRules,
+    QuarantineState,
+    TableLocation,
+)
 from neve.model.outcome import Status
+from neve.planning.operations.intent import PATH_TWIN_NEXT_STEP
 from neve.service.auditing import AuditTrail, Evidence
 from neve.service.operations.remove_orphan_files import find_orphans, quarantined
 from neve.testing.facts import NOW, TABLE, table_facts
@@ -283,8 +290,11 @@ def test_shared_locations_and_gc_enabled_false_are_refused(services, lake):
 def test_a_table_by_path_in_the_same_folder_is_refused_before_anything_is_listed(services, lake):
     lake.twin_by_path = "file:///lake/metadata/v7.metadata.json"
     for do in (find_orphans, sweep_orphans):
-        with pytest.raises(JobRefused, match=r"version-hint\.text leads to .*v7\.metadata\.json"):
+        with pytest.raises(
+            JobRefused, match=r"version-hint\.text leads to .*v7\.metadata\.json"
+        ) as e:
             do(services, TABLE, RULES)
+        assert e.value.next_step == PATH_TWIN_NEXT_STEP
     assert entries(services) == []
 
 
@@ -320,3 +330,60 @@ def test_the_audit_log_has_a_digest_of_what_was_deleted(services, store, lake, d
     told = Evidence()
     told.files([due])
     assert store.audit.newest(limit=1)[0].entry.files_digest == told.files_digest
+
+
+def old_metadata(lake, kind, uuid):
+    path = lake.put("metadata/00000-old.metadata.json")
+    lake.owners = [MetadataOwner(path, kind, uuid)]
+    return path
+
+
+@pytest.mark.promise(22)
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_metadata_of_another_table_in_the_same_folder_stops_the_sweep(services, lake, kind):
+    path = old_metadata(lake, kind, "7d3f")
+    for do in (find_orphans, sweep_orphans):
+        with pytest.raises(JobRefused, match=f"of the {kind} 7d3f, and not of") as refused:
+            do(services, TABLE, RULES)
+        assert path in refused.value.message
+        assert "Register it in a catalog" in refused.value.next_step
+    assert entries(services) == lake.deleted_paths == []
+
+
+@pytest.mark.promise(22)
+def test_old_metadata_of_the_table_itself_is_an_orphan_like_others(services, lake):
+    path = old_metadata(lake, "table", table_facts().table_uuid.upper())
+
+    report = find_orphans(services, TABLE, RULES)
+
+    assert {orphan.path for orphan in report.orphans} == {lake.orphan, path}
+
+
+@pytest.mark.promise(22)
+def test_files_that_the_configuration_names_are_kept(services, lake):
+    lake.configured = {lake.orphan}
+
+    report = find_orphans(services, TABLE, RULES)
+
+    assert (report.orphans, report.kept[KeptReason.NOT_OF_TABLES].files) == ((), 1)
+
+
+@pytest.mark.promise(22)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_the_configuration_names_by_now_leaves_the_quarantine(
+    services, lake, clock, monkeypatch, is_late
+):
+    find_orphans(services, TABLE, RULES)
+    change_orphans(services, TABLE, RULES, quarantine=True)
+    clock.advance(DAY)
+    if is_late:
+        # Between the look at the candidates and the deletion.
+        answers = iter([set()])
+        monkeypatch.setattr(lake, "not_of_tables", lambda *_: next(answers, {lake.orphan}))
+    lake.configured = {lake.orphan}
+
+    outcome = change_orphans(services, TABLE, RULES, purge=True)
+
+    assert (lake.deleted_paths, outcome.figures_after["released_files"]) == ([], 1)
+    ((_, state, reason),) = entries(services)
+    assert (state, "a database" in reason) == (QuarantineState.RELEASED, True)

@@ -67,6 +67,11 @@ def why_twin_by_path(table: TableRef, metadata_file: str | None) -> str | None:
     )
 
 
+PATH_TWIN_NEXT_STEP = (
+    "Let nobody write to it by its path, and remove version-hint.text once nobody reads it so."
+)
+
+
 def why_shared(table: TableRef, properties: Mapping[str, str]) -> str | None:
     """Why files of the table may not be deleted, where its owner or its catalog says so.
 

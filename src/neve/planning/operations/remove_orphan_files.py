@@ -21,6 +21,7 @@ from neve.model.orphans import (
     KeptReason,
     ListedFile,
     Listing,
+    MetadataOwner,
     Orphan,
     OrphanRules,
     QuarantineEntry,
@@ -40,6 +41,8 @@ PATH_PROPERTIES = (
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 #: What is added to a name until its file is whole.
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.tmp$")
+#: Zero in whatever time zone it was written down.
+NO_TIME_MS = 24 * 3600 * 1000
 NOT_COMMITTED = "written by job {job_id} and not committed"
 NOT_REACHED = "no snapshot, branch, tag or metadata file reaches it"
 
@@ -123,7 +126,7 @@ def why_kept(file: ListedFile, listing: Listing) -> KeptReason | None:
 
 def is_time_known(modified_ms: int | None, now_ms: int) -> bool:
     """Stores that do not keep times say 0; a time in the future is a wrong clock."""
-    return modified_ms is not None and 0 < modified_ms <= now_ms
+    return modified_ms is not None and NO_TIME_MS < modified_ms <= now_ms
 
 
 def has_ambiguous_name(path: str) -> bool:
@@ -153,6 +156,18 @@ def changed_place_refusal(place: TableLocation, sweep: Sweep) -> str | None:
     found = sweep.reachable
     if (found.table_uuid, found.location) != (place.table_uuid, place.location):
         return f"Table {place.table} was replaced or moved while its files were listed."
+    return None
+
+
+def foreign_metadata_refusal(place: TableLocation, owners: Iterable[MetadataOwner]) -> str | None:
+    """Metadata of another table or view among the table's own: who reads it may need any file."""
+    for owner in owners:
+        if owner.kind != "table" or owner.uuid.lower() != place.table_uuid.lower():
+            return (
+                f"{owner.path} is of the {owner.kind} {owner.uuid}, and not of {place.table} "
+                f"({place.table_uuid}), which does not reach it: whoever reads it may need any "
+                f"file below {place.location}."
+            )
     return None
 
 
@@ -219,6 +234,8 @@ def why_released(
         return "It is reachable now."
     if keep is KeptReason.REFERENCED:
         return "Another table reaches it."
+    if keep is KeptReason.NOT_OF_TABLES:
+        return "It is a database, or a file that the configuration names."
     if not is_unchanged(entry.orphan, found):
         return "It has changed since it was marked."
     return None

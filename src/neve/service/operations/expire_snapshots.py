@@ -32,6 +32,7 @@ from neve.planning.operations.expire_snapshots import (
     why_refused,
 )
 from neve.planning.operations.intent import (
+    PATH_TWIN_NEXT_STEP,
     next_step_if_shared,
     operation_plan,
     why_twin_by_path,
@@ -47,10 +48,6 @@ ATTEMPTS = 5
 #: Files of one deletion, between two looks at the lease.
 FILES_PER_DELETION = 10_000
 TWIN_NEXT_STEP = "Drop one of the two entries without purging, or expire with what made the other."
-
-PATH_TWIN_NEXT_STEP = (
-    "Let nobody write to it by its path, and remove version-hint.text once nobody reads it so."
-)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from neve.model.errors import ExecutionError
 from neve.model.orphans import FileTotals, KeptReason, ListedFile, Listing, ReachableFiles, Sweep
 from neve.planning.locations import store_of
-from neve.planning.table_signs import foreign_folders
+from neve.planning.table_signs import METADATA_FILE, foreign_folders, is_unclear
 from neve.spark.errors import engine_errors
 from neve.spark.list_files import key_of, list_few, list_files
 from neve.spark.operations.sweep_few import MAX_ELSEWHERE, sweep_few
@@ -156,12 +156,20 @@ def _summarise(
         elsewhere=tuple(
             file.path for file in _files(judged, F.col("keep") == ELSEWHERE, MAX_ELSEWHERE)
         ),
+        metadata_files=tuple(_unclear(judged)),
     )
 
 
 def _files(judged: DataFrame, condition: Column, limit: int) -> list[ListedFile]:
     rows = judged.where(condition).limit(limit).toArrow().to_pylist()
     return sorted((_listed(row) for row in rows), key=lambda file: file.path)
+
+
+def _unclear(judged: DataFrame) -> list[str]:
+    """Metadata files that may be another table's; a table that is never swept has thousands."""
+    found = judged.where(F.col("path").rlike(f"/{METADATA_FILE}$")).select("path", "keep")
+    rows = found.toArrow().to_pylist()
+    return sorted(row["path"] for row in rows if is_unclear(row["path"], _keep(row["keep"])))
 
 
 def _watched(

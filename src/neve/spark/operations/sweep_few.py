@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from neve.model.orphans import FileTotals, KeptReason, ListedFile, ReachableFiles, Sweep
 from neve.planning.locations import store_of
-from neve.planning.table_signs import foreign_folders
+from neve.planning.table_signs import foreign_folders, is_unclear
 from neve.spark.list_files import Row, key_of
 
 MAX_ELSEWHERE = 10
@@ -50,6 +50,9 @@ def sweep_few(rows: Sequence[Row], reachable: ReachableFiles, watched: Collectio
         ),
         watched={file.path: (file, keep) for file, keep in judged if file.path in wanted},
         elsewhere=tuple(sorted(elsewhere)[:MAX_ELSEWHERE]),
+        metadata_files=tuple(
+            sorted(file.path for file, keep in judged if is_unclear(file.path, keep))
+        ),
     )
 
 
