@@ -45,7 +45,13 @@ def without_left_alone(
             or _goes_to_spark(facts, file, arguments, min_row_group_bytes)
         )
     }
-    files = tuple(replace(f, selected=False) if f.path in left else f for f in facts.data_files)
+    # Where rows are ordered, Iceberg would take such a file along with its neighbours.
+    whole = arguments.strategy.orders_rows
+    spoiled = {f.partition for f in facts.data_files if f.path in left} if whole else set()
+    files = tuple(
+        replace(f, selected=False) if f.path in left or f.partition in spoiled else f
+        for f in facts.data_files
+    )
     return replace(facts, data_files=files), _reasons(facts, known, left)
 
 

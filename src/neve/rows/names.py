@@ -88,11 +88,12 @@ def in_files(names: Sequence[str]) -> list[str]:
 
 def _spelled(name: str) -> Iterator[str]:
     for place, char in enumerate(name):
-        if char == "_" or char.isalpha() or (place and char.isdecimal()):
+        # Java's characters are units of UTF-16: what takes two of them is no letter and no digit.
+        units = char.encode("utf-16-be")
+        is_digit = char.isdecimal() and len(units) == 2
+        if char == "_" or (char.isalpha() and len(units) == 2) or (place and is_digit):
             yield char
-        elif char.isdecimal():
+        elif is_digit:
             yield f"_{char}"
         else:
-            # Java's characters are units of UTF-16.
-            units = char.encode("utf-16-be")
             yield from (f"_x{units[at] * 256 + units[at + 1]:X}" for at in range(0, len(units), 2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from neve.model.facts import TableFacts
+from neve.model.facts import DataFileFacts, TableFacts
 from neve.model.groups import FileGroup, PlannedFile
 from neve.model.outcome import LeftAlone
 from neve.model.steps import RewriteDataFiles
+from neve.planning.constants import Constants, IdentityValues
 from neve.planning.planner import step_for_spark
 from neve.service.services import Services
 
@@ -23,13 +24,12 @@ def without_misread(
 
     `refused` are files that engines of our own have refused before.
     """
-    known = {file.path: file for file in base.data_files}
-    paths = [file.path for group in part.groups for file in group.files]
-    parquet = [path for path in paths if path in known and known[path].format == "PARQUET"]
-    found = services.engine.misread(base.table, parquet)
+    parquet = [file for file in _read(base, part) if file.format == "PARQUET"]
+    in_doubt = _in_doubt(services, base, parquet)
+    found = services.engine.misread(base.table, [file.path for file in parquet], in_doubt)
     if not found:
         return part, ()
-    groups = _kept(part, found)
+    groups = _kept(base, part, found)
     left = tuple(
         LeftAlone(path, why, base.schema_id, path in refused, base.name_mapping)
         for path, why in sorted(found.items())
@@ -37,15 +37,35 @@ def without_misread(
     return step_for_spark(base, part, tuple(groups)) if groups else None, left
 
 
-def _kept(part: RewriteDataFiles, found: Mapping[str, str]) -> list[FileGroup]:
+def _in_doubt(
+    services: Services, base: TableFacts, files: Sequence[DataFileFacts]
+) -> dict[str, Constants]:
+    """Files that must be opened to know that they hold what their partition says."""
+    values = IdentityValues(base)
+    files = [file for file in files if values.of(file)]
+    if not files:
+        return {}
+    assert base.snapshot_id is not None
+    paths = [file.path for file in files]
+    inputs = services.surveyor.copy_inputs(base.table, base.snapshot_id, paths, ())
+    return values.in_doubt(files, inputs.files)
+
+
+def _read(base: TableFacts, part: RewriteDataFiles) -> list[DataFileFacts]:
+    """The files that Iceberg would read: where rows are ordered, all of a partition."""
+    planned = {file.path for group in part.groups for file in group.files}
+    if not part.strategy.orders_rows:
+        return [file for file in base.data_files if file.path in planned]
+    partitions = {file.partition for file in base.data_files if file.path in planned}
+    return [file for file in base.data_files if file.partition in partitions]
+
+
+def _kept(base: TableFacts, part: RewriteDataFiles, found: Mapping[str, str]) -> list[FileGroup]:
     if part.strategy.orders_rows:
-        # Iceberg's action takes partitions as a whole.
-        spoiled = {
-            (group.spec_id, group.partition_values)
-            for group in part.groups
-            if any(file.path in found for file in group.files)
-        }
-        return [g for g in part.groups if (g.spec_id, g.partition_values) not in spoiled]
+        # Iceberg's action takes partitions as a whole, files that nobody planned among them.
+        spoiled = {file.partition for file in base.data_files if file.path in found}
+        whole = {file.path for file in base.data_files if file.partition in spoiled}
+        return [g for g in part.groups if not any(file.path in whole for file in g.files)]
     rests = [(group, [f for f in group.files if f.path not in found]) for group in part.groups]
     return [_rest(group, rest) for group, rest in rests if _is_work(group, rest)]
 

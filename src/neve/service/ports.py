@@ -42,6 +42,7 @@ from neve.model.rewrite import (
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
+from neve.planning.constants import Constants
 
 
 class Clock(Protocol):
@@ -219,10 +220,13 @@ class Engine(Protocol):
         """Order rows: rewrite and commit all files of the step's partitions."""
         ...
 
-    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+    def misread(
+        self, table: TableRef, paths: Sequence[str], in_doubt: Mapping[str, Constants]
+    ) -> dict[str, str]:
         """Of the Parquet files, those that `stage` and `rewrite` would read as other values.
 
-        Each with the reason. What cannot be opened is not among them.
+        Each with the reason. What cannot be opened is not among them. Files in doubt may hold
+        others than these partition values, which stand for theirs.
         """
         ...
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neve.model.facts import DataFileFacts, DeleteFileFacts
-from neve.model.groups import FileGroup, JsonValue
+from neve.model.groups import FileGroup
 from neve.model.policy import Engine, Verify
 from neve.model.rewrite import CopyInputs, RewriteTask, SpliceRequirements, TaskInput
-from neve.planning.partition_values import to_json_value
+from neve.planning.constants import IdentityValues
 from neve.planning.refusals import wants_bloom_filters
 from neve.service.step_run import StepRun
 
@@ -21,10 +21,9 @@ class TaskMaker:
     """Makes the tasks of a step out of what the survey and the manifests say."""
 
     def __init__(self, run: StepRun, inputs: CopyInputs) -> None:
-        self._run = run
         self._first_row_ids = {file.path: file.first_row_id for file in inputs.files}
         self._deletes = {(each.path, each.referenced_path): each for each in inputs.deletes}
-        self._column_ids = {column.name: column.field_id for column in run.base.columns}
+        self._constants = IdentityValues(run.base)
 
     def task(
         self,
@@ -51,17 +50,8 @@ class TaskMaker:
             file.record_count,
             file.data_sequence_number,
             self._first_row_ids.get(file.path),
-            tuple(self._constants(file)),
+            self._constants.of(file),
         )
-
-    def _constants(self, file: DataFileFacts) -> list[tuple[int, JsonValue]]:
-        """Readers take identity partition values from metadata, whatever the file holds."""
-        spec_id, values = file.partition
-        return [
-            (self._column_ids[field.source_column], to_json_value(field, value))
-            for field, value in zip(self._run.base.specs[spec_id].fields, values, strict=True)
-            if field.transform == "identity" and field.source_column in self._column_ids
-        ]
 
 
 def requirements(run: StepRun, inputs: CopyInputs) -> SpliceRequirements:

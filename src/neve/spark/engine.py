@@ -27,6 +27,7 @@ from neve.model.rewrite import (
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
 from neve.model.workers import EngineReport, EngineState
+from neve.planning.constants import Constants
 from neve.spark import tables
 from neve.spark.errors import engine_died, engine_errors
 from neve.spark.executors import AUTO, make_ready
@@ -167,10 +168,12 @@ class SparkEngine(StartedSession):
         with self._working(f"Compacting table {table}") as session, report_tasks(session, reporter):
             rewrite_data_files(session, table, step, properties)
 
-    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+    def misread(
+        self, table: TableRef, paths: Sequence[str], in_doubt: Mapping[str, Constants]
+    ) -> dict[str, str]:
         """Of the Parquet files, those whose values Iceberg's reader would take for others."""
         with self._in_tasks(f"Opening files of table {table}") as session:
-            return find_misread(session, table, paths, _storage(session, table))
+            return find_misread(session, table, paths, in_doubt, _storage(session, table))
 
     def execute(
         self, table: TableRef, step: object, properties: Mapping[str, str], reporter: Reporter

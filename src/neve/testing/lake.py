@@ -38,6 +38,7 @@ from neve.model.rewrite import (
 )
 from neve.model.steps import RewriteDataFiles
 from neve.model.table import TableRef
+from neve.planning.constants import Constants
 from neve.planning.deletes import DeleteIndex
 from neve.planning.engines import row_of
 from neve.planning.maintenance_log import by_log
@@ -188,7 +189,9 @@ class MemoryLake(FollowingLake):
         self._commit((*kept, *added), added, "replace", dict(properties))
         self.after_commit()
 
-    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+    def misread(
+        self, table: TableRef, paths: Sequence[str], in_doubt: Mapping[str, Constants]
+    ) -> dict[str, str]:
         return {path: self.odd_files[path] for path in paths if path in self.odd_files}
 
     def execute(

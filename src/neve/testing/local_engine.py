@@ -14,6 +14,7 @@ from neve.model.metadata_change import MadeOn, UndoTag
 from neve.model.rewrite import StagedFiles, StageOrder
 from neve.model.table import TableRef
 from neve.model.workers import EngineReport, EngineState
+from neve.planning.constants import Constants
 from neve.service.ports import Engine, Reporter
 from neve.testing.facts import NOW
 from neve.testing.local_lake import EXISTING, FileEntry, LocalLake, Manifest
@@ -58,7 +59,9 @@ class LocalEngine:
     def abandon(self) -> None:
         """There is no process of it."""
 
-    def misread(self, table: TableRef, paths: Sequence[str]) -> dict[str, str]:
+    def misread(
+        self, table: TableRef, paths: Sequence[str], in_doubt: Mapping[str, Constants]
+    ) -> dict[str, str]:
         return {}
 
     def stage(

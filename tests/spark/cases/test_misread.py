@@ -44,11 +44,12 @@ def add(lake, table, path, kind, value, rows=10, **options):
     commit_file(lake, table, path, pa.table(data, schema=pa.schema(fields)), **options)
 
 
-def commit_file(lake, table, path, rows, **options):
+def commit_file(lake, table, path, rows, partition="", **options):
     pq.write_table(rows, path, **options)
     loaded = lake.java(table)
     builder = iceberg(lake.session).DataFiles.builder(loaded.spec()).withFormat("PARQUET")
     builder = builder.withPath(path.as_uri()).withFileSizeInBytes(path.stat().st_size)
+    builder = builder.withPartitionPath(partition) if partition else builder
     loaded.newAppend().appendFile(builder.withRecordCount(rows.num_rows).build()).commit()
 
 
@@ -79,6 +80,31 @@ def test_what_would_be_misread_is_left_alone_and_the_rest_is_rewritten(
     if strategy is Strategy.AUTO:
         assert outcome.status is Status.SUCCEEDED
         assert again.is_empty
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.SORT])
+def test_files_that_hold_other_values_than_their_partition_keep_them(lake, tmp_path, strategy):
+    """Spark shows the partition's value, and would write it; others show what the file holds."""
+    table = lake.create(by="kind")
+    fields = [pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})]
+    fields += [pa.field("kind", pa.string(), metadata={"PARQUET:field_id": "2"})]
+    for number, kind in enumerate(("inside", "inside", "inside", "right", "right")):
+        rows = pa.table([pa.array([number]), pa.array([kind])], schema=pa.schema(fields))
+        partition = "kind=right" if kind == "right" else "kind=outside"
+        commit_file(lake, table, tmp_path / f"{number}.parquet", rows, partition)
+    by = ("id",) if strategy is Strategy.SORT else ()
+
+    outcome = lake.compact(table, strategy, by=by)
+
+    odd = {(tmp_path / f"{number}.parquet").as_uri() for number in range(3)}
+    assert outcome.status is Status.SUCCEEDED
+    assert "3 files were left alone" in outcome.reason
+    assert "the file's column 'kind' is not its partition's value" in outcome.reason
+    assert {left.path for left in outcome.left_alone} == odd < lake.paths(table)
+    assert len(lake.paths(table)) == 4
+    again = lake.plan(table, strategy, by=by)
+    assert not odd & {file.path for group in again.groups for file in group.files}
+    assert "3 files would be rewritten wrongly" in str(again.reasons)
 
 
 def test_what_no_engine_takes_does_not_fall_down_to_spark(lake, tmp_path):
@@ -132,9 +158,9 @@ def test_files_are_opened_here_or_in_tasks_with_the_same_answer(lake, tmp_path, 
         add(lake, table, tmp_path / f"{number}.parquet", pa.timestamp("ns"), AT)
     engine, paths = lake.app.spark, sorted(lake.paths(table))
 
-    here = engine.misread(table, paths)
+    here = engine.misread(table, paths, {})
     monkeypatch.setattr(misread, "MAX_OPENED_HERE", 0)
-    in_tasks = engine.misread(table, paths)
+    in_tasks = engine.misread(table, paths, {})
 
     assert here == in_tasks
     assert len(here) == 3

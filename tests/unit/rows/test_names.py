@@ -16,6 +16,8 @@ SPELLED = {
     "0a": "_0a",
     "-": "_x2D",
     "a🧊": "a_xD83E_xDDCA",
+    "𝒜": "_xD835_xDC9C",
+    "a𝟎": "a_xD835_xDFCE",
     "": "",
 }
 

@@ -14,6 +14,7 @@ from neve.model.outcome import Status
 from neve.model.plan import NothingToDo
 from neve.model.policies import PolicyBook, PolicyRule, RewriteDataFilesArguments
 from neve.model.policy import CompactionPolicy, RewriteMode, Strategy, Verify
+from neve.service.left_alone import without_misread
 from neve.service.plan_file import plan_of_document
 from neve.service.policies import Policies
 from neve.testing.facts import MB, TABLE, data_file, delete_file
@@ -238,3 +239,30 @@ def test_a_partition_is_sorted_as_a_whole_or_not_at_all(services, lake):
     assert outcome.status is Status.SUCCEEDED
     assert {data_file(f"mon-{n}", 1).path for n in range(3)} <= paths
     assert data_file("tue", 1).path not in paths
+
+    # The next plan leaves out what was found; Iceberg's action would still take it along.
+    again = run(services, "spark", strategy=Strategy.SORT, by=("id",))
+
+    assert again.status is Status.NOTHING_TO_DO
+    assert {data_file(f"mon-{n}", 1).path for n in range(3)} <= {
+        file.path for file in lake.facts.data_files
+    }
+
+
+def test_a_file_that_nobody_planned_keeps_its_partition_from_being_sorted(services, lake):
+    odd(lake, "mon-1")
+    arguments = RewriteDataFilesArguments(
+        engine=ENGINES["spark"][0], strategy=Strategy.SORT, sort_columns=("id",)
+    )
+    plan = services.plan(TABLE, arguments, policy=POLICY)
+    (step,) = plan.steps
+    odd_path = data_file("mon-1", 1).path
+    groups = tuple(
+        replace(g, files=tuple(f for f in g.files if f.path != odd_path)) for g in step.groups
+    )
+
+    kept, left = without_misread(services, lake.facts, replace(step, groups=groups), ())
+
+    assert [each.path for each in left] == [odd_path]
+    assert kept is not None
+    assert not any("mon" in file.path for group in kept.groups for file in group.files)

@@ -231,16 +231,60 @@ def test_files_are_opened_and_what_cannot_be_is_passed_over(tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"no file")
     paths = [odd.as_uri(), good.as_uri(), f"file:{tmp_path}/broken.parquet", "hdfs://n/f"]
 
-    found = dict(_look([*paths, f"file:{tmp_path}/gone.parquet"], columns, Storage()))
+    found = dict(_look([*paths, f"file:{tmp_path}/gone.parquet"], columns, {}, Storage()))
 
     assert list(found) == [odd.as_uri()]
+
+
+def strings_of(path, *values, ids=True):
+    field = pa.field("v", pa.string(), metadata={"PARQUET:field_id": "1"} if ids else None)
+    pq.write_table(pa.table([pa.array(values, pa.string())], schema=pa.schema([field])), path)
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_files_that_hold_other_values_than_their_partition_are_told(tmp_path, ids):
+    columns = columns_of(schema_of((1, "v", "string")), None)
+    files = {
+        "same": (("a", "a"), "a"),
+        "nulls": ((None, None), None),
+        "other": (("b",), "a"),
+        "some": (("a", None), "a"),
+        "not null": (("a",), None),
+        "empty": ((), "a"),
+    }
+    paths = {
+        name: strings_of(tmp_path / f"{number}.parquet", *values, ids=ids)
+        for number, (name, (values, _)) in enumerate(files.items())
+    }
+    in_doubt = {paths[name]: ((1, value),) for name, (_, value) in files.items()}
+
+    found = dict(_look(in_doubt, columns, in_doubt, Storage()))
+
+    assert set(found) == {paths[name] for name in ("other", "some", "not null")}
+    assert set(found.values()) == {"the file's column 'v' is not its partition's value"}
+    # What is not in doubt is not opened for it, and what a file lacks is its partition's value.
+    assert dict(_look(in_doubt, columns, {}, Storage())) == {}
+    lacking = {paths["other"]: ((2, "c"), (3, "d"))}
+    columns = columns_of(schema_of((1, "v", "string"), (2, "w", "string")), None)
+    assert dict(_look(lacking, columns, lacking, Storage())) == {}
+
+
+def test_zeros_of_two_signs_are_two_values(tmp_path):
+    columns = columns_of(schema_of((1, "v", "double")), None)
+    field = pa.field("v", pa.float64(), metadata={"PARQUET:field_id": "1"})
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table([pa.array([0.0, -0.0])], schema=pa.schema([field])), path)
+    in_doubt = {path.as_uri(): ((1, 0.0),)}
+
+    assert list(dict(_look(in_doubt, columns, in_doubt, Storage()))) == [path.as_uri()]
 
 
 def test_a_store_without_its_client_is_passed_over(monkeypatch):
     monkeypatch.setitem(sys.modules, "neve.storage.s3", None)
     columns = columns_of(schema_of((1, "v", "timestamp")), None)
 
-    assert list(_look(["s3://b/a.parquet"], columns, Storage())) == []
+    assert list(_look(["s3://b/a.parquet"], columns, {}, Storage())) == []
 
 
 def test_nobody_waits_for_a_store_that_answers_nothing(monkeypatch):
@@ -253,5 +297,5 @@ def test_nobody_waits_for_a_store_that_answers_nothing(monkeypatch):
     monkeypatch.setattr("neve.spark.rewrite.misread.opened", refused)
     columns = columns_of(schema_of((1, "v", "timestamp")), None)
 
-    assert list(_look([f"s3://b/{n}" for n in range(500)], columns, Storage())) == []
+    assert list(_look([f"s3://b/{n}" for n in range(500)], columns, {}, Storage())) == []
     assert len(asked) < 50

@@ -230,6 +230,24 @@ def test_objects_are_not_copied_into_local_files() -> None:
     assert refused == "s3://b/0 is an object, and the new file would be none."
 
 
+def test_what_arrow_does_not_do_is_a_refusal(
+    fake: FakeStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> None:
+        raise pa.ArrowNotImplementedError("Codec type LZO not supported")
+
+    real = writer_of(Engine.COPY)
+    monkeypatch.setattr(
+        "neve.spark.rewrite.task.writer_of", lambda one: real if one is Engine.COPY else write
+    )
+
+    result = run(fake, task_of(fake.put(700_000, 10)))
+
+    why = "Arrow does not do this: Codec type LZO not supported"
+    assert (only(result).engine, only(result).notes[0]) == (Engine.COPY, why)
+    assert "s3://b/new-0-0" in result.leftovers
+
+
 @pytest.mark.parametrize("ladder", [STORE, (Engine.COPY,)])
 def test_no_engine_that_copies_takes_files_with_deletes(
     fake: FakeStorage, ladder: tuple[Engine, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from neve.parquet.assembly.source import SourceChunk
 from neve.parquet.assembly.statistics import Trust
 from neve.parquet.assembly.tables import GroupValues, leaves_of
 from neve.parquet.sources import ClosableReader, OpenSources
-from neve.storage.readers import Reader
+from neve.storage.as_file import AsFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +263,8 @@ class _Build:
         def open_file() -> Any:
             if part.source not in self._files:
                 self._files[part.source] = pq.ParquetFile(
-                    pa.PythonFile(_ReaderFile(self._sources, part.source), mode="r"),
+                    # The reader is asked for again each time, as it may be closed.
+                    pa.PythonFile(AsFile(lambda: self._sources.reader(part.source)), mode="r"),
                     pre_buffer=True,
                 )
             return self._files[part.source]
@@ -278,34 +278,3 @@ class _Build:
             changed=part.changed,
             open=open_file,
         )
-
-
-class _ReaderFile(io.RawIOBase):
-    """A source as a file object; the reader is asked for again each time, as it may be closed."""
-
-    def __init__(self, sources: OpenSources[ClosableReader], source: int) -> None:
-        self._sources, self._source, self._at = sources, source, 0
-
-    @property
-    def _reader(self) -> Reader:
-        return self._sources.reader(self._source)
-
-    def read(self, size: int = -1) -> bytes:
-        left = self._reader.size_bytes - self._at
-        data = self._reader.read_at(self._at, left if size < 0 else min(size, left))
-        self._at += len(data)
-        return data
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reader.size_bytes}
-        self._at = base[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True

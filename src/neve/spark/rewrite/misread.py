@@ -27,12 +27,14 @@ from neve.model.table import TableRef
 from neve.parquet.footer import read_file_schema
 from neve.parquet.kinds import LeafKind, leaf_kinds
 from neve.parquet.schema import Schema
-from neve.rows.names import NameMapping, parse_name_mapping
-from neve.rows.schema import Type, parse_type
+from neve.planning.constants import Constants
+from neve.rows.names import MappedField, NameMapping, parse_name_mapping
+from neve.rows.schema import Field, Type, parse_type
 from neve.spark.errors import engine_errors
 from neve.spark.footers import AT_ONCE_IN_STORE, stage_width
 from neve.spark.master import is_local
 from neve.spark.opened_file import Unopened, opened
+from neve.spark.rewrite.of_partition import why_of_another
 from neve.spark.tables import iceberg, load_table
 from neve.storage.access import Storage
 
@@ -187,7 +189,11 @@ def _mapped(path: Sequence[str], mapping: NameMapping | None) -> int | None:
 
 
 def find_misread(
-    session: SparkSession, table: TableRef, paths: Sequence[str], storage: Storage
+    session: SparkSession,
+    table: TableRef,
+    paths: Sequence[str],
+    in_doubt: Mapping[str, Constants],
+    storage: Storage,
 ) -> dict[str, str]:
     """Of the files, those that are not read rightly, each with the reason.
 
@@ -200,7 +206,7 @@ def find_misread(
     with engine_errors(f"Opening files of table {table}"):
         schema = str(iceberg(session).SchemaParser.toJson(loaded.schema()))
         columns = columns_of(schema, loaded.properties().get(NAME_MAPPING_PROPERTY))
-        work = partial(_look, columns=columns, storage=storage)
+        work = partial(_look, columns=columns, in_doubt=in_doubt, storage=storage)
         if (
             is_local(context.master or "")
             and len(paths) <= MAX_OPENED_HERE
@@ -216,13 +222,39 @@ def _is_file(path: str) -> bool:
     return not colon or scheme == "file"
 
 
-def _look(paths: Iterable[str], columns: Columns, storage: Storage) -> Iterator[tuple[str, str]]:
+def _look(
+    paths: Iterable[str], columns: Columns, in_doubt: Mapping[str, Constants], storage: Storage
+) -> Iterator[tuple[str, str]]:
     known: dict[bytes, str | None] = {}
+    doubtful = []
     for path, schema in _schemas(paths, partial(_schema, storage=storage)):
         if schema.raw not in known:
             known[schema.raw] = why_misread(schema, columns)
         if (why := known[schema.raw]) is not None:
             yield path, why
+        elif path in in_doubt:
+            doubtful.append(path)
+    if doubtful:
+        look = partial(_of_another, columns=columns, in_doubt=in_doubt, storage=storage)
+        with ThreadPoolExecutor(AT_ONCE_IN_STORE, "partitions") as pool:
+            found = zip(doubtful, pool.map(look, doubtful), strict=True)
+            yield from ((path, why) for path, why in found if why is not None)
+
+
+def _of_another(
+    path: str, columns: Columns, in_doubt: Mapping[str, Constants], storage: Storage
+) -> str | None:
+    """Why its own values may be lost, or None; also where only Iceberg itself reaches it."""
+    told = {id_: value for id_, value in in_doubt[path] if id_ in columns.types}
+    fields = [Field(id_, columns.names[id_], False, columns.types[id_]) for id_ in told]
+    # Without a mapping Iceberg goes by places, which are those of the names by now.
+    by_place = {name: MappedField(id_, {}) for id_, name in columns.names.items()}
+    mapping = by_place if columns.mapping is None else columns.mapping
+    try:
+        with opened(path, storage) as reader:
+            return why_of_another(reader, told, fields, mapping)
+    except (Unopened, ParquetError):
+        return None
 
 
 def _schemas(paths: Iterable[str], read: partial[Schema | None]) -> Iterator[tuple[str, Schema]]:

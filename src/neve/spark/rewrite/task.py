@@ -7,6 +7,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import cast
 
+import pyarrow as pa
+
 from neve.model.errors import ParquetCorrupt, ParquetUnsupported, RowsError
 from neve.model.policy import Engine
 from neve.model.rewrite import RewriteTask, SpliceRequirements, TaskResult, WrittenFile
@@ -56,6 +58,10 @@ def _down_the_ladder(inputs: TaskInputs, attempt: int) -> TaskResult:
         except (ParquetUnsupported, ParquetCorrupt, RowsError) as error:
             leftovers += [file.path for file in written]
             refusals.append(error.message)
+        except pa.ArrowNotImplementedError as error:
+            # What Arrow cannot do, Iceberg may; nobody says what was left of the file.
+            leftovers += task.names(attempt, engine)
+            refusals.append(f"Arrow does not do this: {error}")
         else:
             return TaskResult(task.group_id, tuple(written), None, tuple(leftovers), attempt)
     return TaskResult(task.group_id, (), refusals[-1], tuple(leftovers), attempt)
