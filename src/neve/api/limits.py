@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 
 from starlette.datastructures import QueryParams
@@ -14,6 +13,7 @@ from neve.api.problems import NOT_JSON, Refusal, on_neve_error, on_refusal
 from neve.api.settings import ApiSettings
 from neve.api.shares import Shares
 from neve.model.errors import TooMuch
+from neve.model.json_depth import is_deeper
 from neve.model.twins import TWINS, twins_in_body
 
 
@@ -139,21 +139,6 @@ def _too_much_at_once() -> TooMuch:
 
 #: In every JSON of UTF-16 and UTF-32, which parsers take as well, and in none of UTF-8.
 NUL = 0
-#: Texts, in which brackets mean nothing, and brackets.
-TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
-
-
-def is_deeper(body: bytes | bytearray, limit: int) -> bool:
-    """Whether a body of JSON is deeper than that; a parser would find out by failing."""
-    if body.count(b"[") + body.count(b"{") <= limit:
-        return False
-    depth = 0
-    for token in TOKENS.finditer(body):
-        first = body[token.start()]
-        depth += (first in b"[{") - (first in b"]}")
-        if depth > limit:
-            return True
-    return False
 
 
 class AnswerInTime:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neve.model.json_depth import MAX_DEPTH
+
 MB = 1024 * 1024
 
 
@@ -23,7 +25,7 @@ class ApiSettings:
     #: A request's headers, and then its body, must arrive within this time.
     patience_seconds: float = 10.0
     #: What is in a body may lie in so many lists and objects.
-    max_json_depth: int = 64
+    max_json_depth: int = MAX_DEPTH
     #: An answer must begin within this time.
     answer_seconds: float = 300.0
     #: Readiness is told within this time; what did not answer by then is not ready.

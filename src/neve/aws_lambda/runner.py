@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from neve.access.pages import is_strange_page
+from neve.model.json_depth import MAX_DEPTH, is_deeper
 
 INVOCATIONS = "/2015-03-31/functions/function/invocations"
 #: A body of the greatest size, with its escapes.
@@ -50,9 +51,12 @@ class _Request(BaseHTTPRequestHandler):
             self.close_connection = True
             self._answer(413, {"errorMessage": "The event has no length, or is too large."})
             return
+        sent = self.rfile.read(int(length))
         try:
-            event = json.loads(self.rfile.read(int(length)))
-        except (ValueError, RecursionError):
+            event = None if is_deeper(sent, MAX_DEPTH) else json.loads(sent)
+        except ValueError:
+            event = None
+        if event is None:
             self._answer(400, {"errorMessage": "The event is not JSON."})
             return
         assert isinstance(self.server, Runner)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from neve.model.json_depth import MAX_DEPTH, is_deeper
+
 #: What a body is refused as.
 TWINS = "key-twice"
 
@@ -27,12 +29,14 @@ def without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def twins_in_body(text: bytes | bytearray) -> str | None:
-    """A sentence about a key that a body says twice; None also where it is no JSON."""
+    """A sentence about a key that a body says twice; None also where it is no JSON, or too deep."""
+    if is_deeper(text, MAX_DEPTH):
+        return None
     try:
         json.loads(text, object_pairs_hook=without_twins)
     except KeyTwice as error:
         return f"The body says the key {error.key[:100]!r} twice, and one value would be ignored."
-    except (ValueError, RecursionError):
+    except ValueError:
         # Whoever reads it for what it says will tell.
         return None
     return None

@@ -168,6 +168,7 @@ APPEND_EVENT = (
     "INSERT INTO events (job_id, told_at, phase, message, progress) "
     f"VALUES (?, {NOW}, ?, ?, ?) RETURNING number"
 )
-SET_PROGRESS = "UPDATE jobs SET progress = ? WHERE job_id = ?"
+#: A worker that was asleep may tell its own after the job's end.
+SET_PROGRESS = f"UPDATE jobs SET progress = ? WHERE job_id = ? AND {IS_OPEN}"
 EVENTS_AFTER = "SELECT * FROM events WHERE job_id = ? AND number > ? ORDER BY number LIMIT ?"
 ACTIVE = f"SELECT DISTINCT table_name FROM jobs WHERE {IS_OPEN}"

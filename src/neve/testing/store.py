@@ -285,8 +285,9 @@ class MemoryStore(MemoryEvents, MemorySchedules, MemoryTotals):
     def append_event(
         self, job_id: str, phase: JobState, message: str = "", progress: Progress | None = None
     ) -> int:
-        if progress is not None and job_id in self._jobs:
-            self._jobs[job_id] = replace(self._jobs[job_id], progress=progress)
+        job = self._jobs.get(job_id)
+        if progress is not None and job is not None and not job.state.is_final:
+            self._jobs[job_id] = replace(job, progress=progress)
         return super().append_event(job_id, phase, message, progress)
 
     def jobs(

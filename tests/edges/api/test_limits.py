@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from tests.edges.api.conftest import served
 
 from neve.api.app import create_app
-from neve.api.limits import is_deeper
 from neve.api.settings import ApiSettings
+from neve.model.json_depth import is_deeper
 
 pytestmark = pytest.mark.promise(46)
 
