@@ -343,11 +343,20 @@ def old_metadata(lake, kind, uuid):
 def test_metadata_of_another_table_in_the_same_folder_stops_the_sweep(services, lake, kind):
     path = old_metadata(lake, kind, "7d3f")
     for do in (find_orphans, sweep_orphans):
-        with pytest.raises(JobRefused, match=f"of the {kind} 7d3f, and not of") as refused:
+        with pytest.raises(JobRefused, match=f" is metadata of the {kind} 7d3f, and") as refused:
             do(services, TABLE, RULES)
         assert path in refused.value.message
         assert "Register it in a catalog" in refused.value.next_step
     assert entries(services) == lake.deleted_paths == []
+
+
+@pytest.mark.promise(22)
+def test_it_is_told_of_how_many_files_the_other_table_is(services, lake):
+    paths = [lake.put(f"metadata/{number}.metadata.json") for number in range(3)]
+    lake.owners = [MetadataOwner(path, "table", "7d3f") for path in paths]
+
+    with pytest.raises(JobRefused, match=r"0\.metadata\.json and 2 more files are metadata of"):
+        find_orphans(services, TABLE, RULES)
 
 
 @pytest.mark.promise(22)

@@ -161,14 +161,18 @@ def changed_place_refusal(place: TableLocation, sweep: Sweep) -> str | None:
 
 def foreign_metadata_refusal(place: TableLocation, owners: Iterable[MetadataOwner]) -> str | None:
     """Metadata of another table or view among the table's own: who reads it may need any file."""
-    for owner in owners:
-        if owner.kind != "table" or owner.uuid.lower() != place.table_uuid.lower():
-            return (
-                f"{owner.path} is of the {owner.kind} {owner.uuid}, and not of {place.table} "
-                f"({place.table_uuid}), which does not reach it: whoever reads it may need any "
-                f"file below {place.location}."
-            )
-    return None
+    own = ("table", place.table_uuid.lower())
+    foreign = [owner for owner in owners if (owner.kind, owner.uuid.lower()) != own]
+    if not foreign:
+        return None
+    first = foreign[0]
+    alike = sum((owner.kind, owner.uuid) == (first.kind, first.uuid) for owner in foreign)
+    files = f"{first.path} is" if alike == 1 else f"{first.path} and {alike - 1} more files are"
+    return (
+        f"{files} metadata of the {first.kind} {first.uuid}, and not of {place.table} "
+        f"({place.table_uuid}), which does not reach it: whoever reads it may need any "
+        f"file below {place.location}."
+    )
 
 
 def nothing_reached_refusal(sweep: Sweep) -> str | None:
