@@ -192,10 +192,10 @@ class InBetween:
     def __init__(self, metadata, act):
         self._metadata, self._act = metadata, act
 
-    def commit(self, change):
+    def commit(self, change, still_held=None):
         act, self._act = self._act, lambda: None
         act()
-        return self._metadata.commit(change)
+        return self._metadata.commit(change, still_held)
 
 
 @pytest.mark.conformance("a referenced snapshot stays")

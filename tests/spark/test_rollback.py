@@ -149,9 +149,9 @@ def test_an_append_that_spark_was_told_is_committed_stays(lake, version):
     services = lake.app.maintenance
 
     class Busy:
-        def commit(self, change):
+        def commit(self, change, still_held=None):
             lake.fill(table, start=30)
-            return services.metadata.commit(change)
+            return services.metadata.commit(change, still_held)
 
     with pytest.raises(CommitConflict) as conflict:
         roll_back(

@@ -120,8 +120,8 @@ class Lakes:
 
         return ask
 
-    def commit(self, change: Any) -> Any:
-        return self.lakes[change.table].metadata.commit(change)
+    def commit(self, change: Any, still_held: Any = None) -> Any:
+        return self.lakes[change.table].metadata.commit(change, still_held)
 
     def write(self, outcomes: Any) -> list[TableRef]:
         return []
