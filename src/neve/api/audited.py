@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from neve.api.problems import on_neve_error
 from neve.api.threads import OwnThreads
-from neve.guarding import Notes, unrecorded
+from neve.guarding import Notes, write_down
 from neve.model.errors import StoreError
 from neve.neve import Access
 
@@ -39,11 +39,10 @@ class Audited:
                 status = int(message["status"])
                 if notes.is_kept and (status >= 400 or scope["method"] not in LOOKING):
                     try:
-                        await self._threads.run(_record, access, scope, notes, status)
+                        await self._threads.run(write_down, access, notes, _action(scope), status)
                     except StoreError as error:
                         answer.set_result(False)
-                        told = unrecorded(error, notes, status)
-                        refusal = await on_neve_error(Request(scope), told)
+                        refusal = await on_neve_error(Request(scope), error)
                         await refusal(scope, receive, send)
                         return
                 answer.set_result(True)
@@ -51,18 +50,6 @@ class Audited:
                 await send(message)
 
         await self._app(scope, receive, send_after_row)
-
-
-def _record(access: Access, scope: Scope, notes: Notes, status: int) -> None:
-    access.record(
-        notes.who,
-        f"{_action(scope)} {notes.operation}".strip(),
-        str(status),
-        tenant=notes.tenant,
-        table=notes.table,
-        job_id=notes.job_id,
-        detail=notes.detail,
-    )
 
 
 def _action(scope: Scope) -> str:

@@ -17,8 +17,8 @@ from neve.client.client import NeveClient
 from neve.database.bodies import REQUEST, Compact, CompactAnswer, CreateTable, Query, Write
 from neve.database.keys import key_of
 from neve.database.service import write_answer
-from neve.guarding import Guarded, Notes, unrecorded
-from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated, StoreError
+from neve.guarding import Guarded, Notes, write_down
+from neve.model.errors import AccessDenied, ConfigError, NeveError, NotAuthenticated
 from neve.model.twins import TWINS, twins_in_body
 from neve.neve import Neve
 
@@ -116,18 +116,7 @@ class Function:
         is_looking = status < 400 and found.method == "GET"
         if self._made is None or is_looking or not notes.is_kept:
             return
-        try:
-            self._made.neve.access.record(
-                notes.who,
-                f"{found.action} {notes.operation}".strip(),
-                str(status),
-                tenant=notes.tenant,
-                table=notes.table,
-                job_id=notes.job_id,
-                detail=notes.detail,
-            )
-        except StoreError as error:
-            raise unrecorded(error, notes, status) from error
+        write_down(self._made.neve.access, notes, found.action, status)
 
 
 def _refused(notes: Notes, status: int, name: str, detail: str) -> Answer:

@@ -6,7 +6,7 @@ to it is checked; what lists things is filtered here. What runs in this process 
 
 from __future__ import annotations
 
-from neve.guarding.notes import Notes, unrecorded
+from neve.guarding.notes import Notes, write_down
 from neve.guarding.view import Guarded
 
-__all__ = ["Guarded", "Notes", "unrecorded"]
+__all__ = ["Guarded", "Notes", "write_down"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neve.model.errors import NotWrittenDown, StoreError
+from neve.neve import Access
 
 
 @dataclass(slots=True)
@@ -26,11 +27,24 @@ class Notes:
 LOOKS = "QUERY"
 
 
-def unrecorded(error: StoreError, notes: Notes, status: int) -> StoreError:
-    """What to answer where the row of an answer could not be written.
+def write_down(access: Access, notes: Notes, action: str, status: int) -> None:
+    """Append the row of an answer to the audit log; what is raised is to be answered instead."""
+    try:
+        access.record(
+            notes.who,
+            f"{action} {notes.operation}".strip(),
+            str(status),
+            tenant=notes.tenant,
+            table=notes.table,
+            job_id=notes.job_id,
+            detail=notes.detail,
+        )
+    except StoreError as error:
+        raise _unrecorded(error, notes, status) from error
 
-    An answer that tells of something done must not become one that asks for it once more.
-    """
+
+def _unrecorded(error: StoreError, notes: Notes, status: int) -> StoreError:
+    """An answer that tells of something done must not become one that asks for it once more."""
     if status >= 400 or notes.operation == LOOKS:
         return error
     return NotWrittenDown(
